@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""A manifest that passed validation, as plain data.
+
+``None`` always means that the manifest did not say. ``source`` is where a thing was declared, as messages print it:
+``grants[3]`` for options, ``access.yml: grants[3]`` for a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import FrozenSet, Mapping, Optional, Tuple, Union
+
+#: A point in time as microseconds since 1970-01-01 00:00 UTC, or the word ``infinity``.
+Instant = Union[int, str]
+INFINITY = "infinity"
+
+
+@dataclass(frozen=True)
+class RoleEntry:
+    """One item of ``roles``."""
+
+    name: str
+    source: str
+    comment: Optional[str] = None
+    login: Optional[bool] = None
+    superuser: Optional[bool] = None
+    createdb: Optional[bool] = None
+    createrole: Optional[bool] = None
+    replication: Optional[bool] = None
+    bypassrls: Optional[bool] = None
+    inherit: Optional[bool] = None
+    connection_limit: Optional[int] = None
+    valid_until: Optional[Instant] = None
+    external: bool = False
+    privilege_reconciliation: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class MemberEntry:
+    """One member of a ``memberships`` item; ``source`` is ``memberships[0].members[1]``."""
+
+    name: str
+    source: str
+    admin: Optional[bool] = None
+    inherit: Optional[bool] = None
+    set: Optional[bool] = None
+
+
+@dataclass(frozen=True)
+class MembershipEntry:
+    """One item of ``memberships``."""
+
+    role: str
+    source: str
+    members: Tuple[MemberEntry, ...] = ()
+    exclusive: bool = False
+
+
+@dataclass(frozen=True)
+class ObjectEntry:
+    """The object of a grant: ``type`` is the kind's own name, never an alias. A profile's schema target has no name."""
+
+    type: str
+    schema: Optional[str] = None
+    name: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class GrantEntry:
+    """One item of ``grants``. In a profile ``role`` is None. ``privileges`` are canonical; ``{"ALL"}`` stands alone."""
+
+    role: Optional[str]
+    privileges: FrozenSet[str]
+    object: ObjectEntry
+    source: str
+    present: bool = True
+
+
+@dataclass(frozen=True)
+class DefaultGrantEntry:
+    """One item of ``grant`` in ``default_privileges``, or of a profile's ``default_privileges`` (there ``role`` is None)."""
+
+    role: Optional[str]
+    privileges: FrozenSet[str]
+    on_type: str
+    source: str
+    present: bool = True
+
+
+@dataclass(frozen=True)
+class DefaultPrivilegeEntry:
+    """One item of ``default_privileges``. Without ``schema`` it is the owner's global layer."""
+
+    owner: Optional[str]
+    schema: Optional[str]
+    source: str
+    grant: Tuple[DefaultGrantEntry, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProfileEntry:
+    """One profile."""
+
+    name: str
+    source: str
+    login: Optional[bool] = None
+    inherit: Optional[bool] = None
+    grants: Tuple[GrantEntry, ...] = ()
+    default_privileges: Tuple[DefaultGrantEntry, ...] = ()
+
+
+@dataclass(frozen=True)
+class SchemaEntry:
+    """One item of ``schemas``."""
+
+    name: str
+    source: str
+    owner: Optional[str] = None
+    profiles: Tuple[str, ...] = ()
+    role_pattern: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class ScopeEntry:
+    """``scope``: shell-style patterns."""
+
+    schemas: Tuple[str, ...] = ()
+    ignore_roles: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A whole manifest, composed from options or from files."""
+
+    default_owner: Optional[str] = None
+    role_pattern: str = "{schema}-{profile}"
+    profiles: Mapping[str, ProfileEntry] = field(default_factory=dict)
+    schemas: Tuple[SchemaEntry, ...] = ()
+    roles: Tuple[RoleEntry, ...] = ()
+    memberships: Tuple[MembershipEntry, ...] = ()
+    grants: Tuple[GrantEntry, ...] = ()
+    default_privileges: Tuple[DefaultPrivilegeEntry, ...] = ()
+    scope: ScopeEntry = field(default_factory=ScopeEntry)
+    assume_roles: FrozenSet[str] = frozenset()

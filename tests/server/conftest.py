@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Fixtures of the server tests: every test that asks for ``db`` runs once on each PostgreSQL version.
+
+``pytest tests/server --pg 18`` or ``PG=16,18`` restricts the versions. ``@pytest.mark.versions(min=15, max=16)`` on a
+test or a module leaves the others out. With pytest-xdist, use ``-n 2``: each worker starts its own servers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import servers
+from harness import Cluster, Database, Runner
+
+_clusters: dict[int, Cluster] = {}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pg", action="append", default=[], help="PostgreSQL major versions to test on, such as 16,18")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "versions(min, max): the PostgreSQL versions that a test is for")
+    servers.stop_on_signals()
+
+
+def _versions(config: pytest.Config) -> list[int]:
+    asked = ",".join(config.getoption("--pg")) or os.environ.get("PG", "")
+    ready = servers.available()
+    wanted = [int(version) for version in asked.replace(",", " ").split()]
+    if os.environ.get("CI", "").lower() in ("true", "1", "yes") and not wanted:
+        wanted = list(servers.VERSIONS)
+    missing = [version for version in wanted if version not in ready]
+    if missing or not ready:
+        needed = " ".join(map(str, missing))
+        raise pytest.UsageError(f"PostgreSQL {needed} is not there: run python tests/server/servers.py prepare {needed}")
+    return wanted or ready
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "server" in metafunc.fixturenames:
+        versions = _versions(metafunc.config)
+        metafunc.parametrize("server", versions, ids=[f"pg{version}" for version in versions], indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept: list[pytest.Item] = []
+    dropped: list[pytest.Item] = []
+    for item in items:
+        version = getattr(item, "callspec", None) and item.callspec.params.get("server")  # type: ignore[attr-defined]
+        fits = all(
+            version is None or mark.kwargs.get("min", 0) <= version <= mark.kwargs.get("max", 99)
+            for mark in item.iter_markers("versions")
+        )
+        (kept if fits else dropped).append(item)
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
+
+
+def pytest_unconfigure() -> None:
+    servers.stop_all()
+
+
+@pytest.fixture(scope="session")
+def runner() -> Iterator[Runner]:
+    runner = Runner()
+    yield runner
+    runner.close()
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest) -> Cluster:
+    """The running server of one version. It is started when first needed and stopped at the end."""
+    version: int = request.param
+    if version not in _clusters:
+        _clusters[version] = Cluster(servers.start(version))
+    return _clusters[version]
+
+
+@pytest.fixture
+def db(server: Cluster, runner: Runner) -> Iterator[Database]:
+    """A fresh database on that server. Whatever the test leaves behind, roles too, goes with it."""
+    database = Database(server, runner)
+    yield database
+    database.close()

@@ -1,0 +1,629 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the server tests stand on: a database of one's own, the module run as Ansible runs it, and a look at the catalog."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Union
+
+import psycopg
+import yaml
+from servers import PASSWORD, Server
+from servers import start as start_server
+from zygote import COLLECTION
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+#: Ansible looks for collections in folders called ansible_collections, whatever the checkout is called.
+COLLECTIONS = CHECKOUT / ".build" / "server-tests"
+
+MODULE = "pg_role_reconcile"
+
+ERROR_CODES = frozenset(
+    """manifest_invalid missing_library library_too_old unsupported_version connection_failed authentication_failed
+    wrong_cluster insufficient_privilege object_missing drop_blocked dependent_privileges guard self_protection
+    plan_too_large too_many_locks plan_changed lock_timeout read_only_server not_converged outcome_unknown
+    partially_applied collision fingerprint_key_missing not_supported server_error internal_error""".split()
+)
+
+REASONS = frozenset(
+    """mode external undeclared_grantee extension unmanaged_membership unmanaged_default predefined provider
+    shared_object dangling_grantee automatic_membership unknown_kind password_not_ours self_protection""".split()
+)
+
+SUMMARY = {
+    "roles": {"created", "altered", "dropped"},
+    "passwords": {"set"},
+    "memberships": {"added", "altered", "removed"},
+    "schemas": {"created", "owner_changed"},
+    "grants": {"granted", "revoked"},
+    "default_privileges": {"granted", "revoked"},
+}
+
+Manifest = Union[dict[str, Any], str]
+
+
+class Result(dict[str, Any]):
+    """What the module returned. A key that it left out reads as empty."""
+
+    _EMPTY: dict[str, Any] = {
+        "changed": False,
+        "failed": False,
+        "sql": [],
+        "plan": [],
+        "problems": [],
+        "withheld": [],
+        "suppressed_revokes": [],
+        "suppressed_revoke_count": 0,
+        "warnings": [],
+        "diff": [],
+        "msg": "",
+        "error_code": None,
+    }
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        if name in self._EMPTY:
+            return self._EMPTY[name]
+        raise AttributeError(f"the result has no {name}: {json.dumps(self, indent=1, default=str)[:4000]}")
+
+    @property
+    def text(self) -> str:
+        """Everything a failure says, as one text to search."""
+        return json.dumps({key: self.get(key) for key in ("msg", "problems", "detail", "hint")}, ensure_ascii=False)
+
+    def matching(self, pattern: str) -> list[str]:
+        """The statements in which the pattern is found."""
+        return [statement for statement in self.sql if re.search(pattern, statement)]
+
+    def held(self, **wanted: Any) -> list[dict[str, Any]]:
+        """The withheld items whose keys have these values."""
+        return [item for item in self.withheld if all(item.get(key) == value for key, value in wanted.items())]
+
+
+def link_collection() -> None:
+    """Make the checkout importable as ansible_collections.pg_access.reconcile."""
+    folder = COLLECTIONS / "ansible_collections" / "pg_access"
+    folder.mkdir(parents=True, exist_ok=True)
+    # With __init__.py, else an installed ansible_collections package further along the path would win.
+    for package in (folder.parent, folder):
+        (package / "__init__.py").touch()
+    link = folder / "reconcile"
+    if not link.is_symlink():
+        try:
+            link.symlink_to(CHECKOUT)
+        except FileExistsError:
+            # Another worker was quicker.
+            pass
+
+
+def module_environment(**more: str) -> dict[str, str]:
+    """The environment of a module: nothing of libpq's that the tests' own shell may have set."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    path = os.pathsep.join(part for part in (str(COLLECTIONS), os.environ.get("PYTHONPATH", "")) if part)
+    return {**kept, "PYTHONPATH": path, **more}
+
+
+class Runner:
+    """Runs modules: in a forked child of a process that has everything loaded, or in a process of their own."""
+
+    def __init__(self) -> None:
+        link_collection()
+        self._zygote: subprocess.Popen[str] | None = None
+
+    def close(self) -> None:
+        if self._zygote:
+            assert self._zygote.stdin
+            self._zygote.stdin.close()
+            try:
+                self._zygote.wait(10)
+            except subprocess.TimeoutExpired:
+                self._zygote.kill()
+            self._zygote = None
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("zygote.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=module_environment(),
+        )
+
+    def forked(
+        self, arguments: dict[str, Any], environment: dict[str, str], module: str, timeout: float
+    ) -> tuple[str, str, int]:
+        if self._zygote is None or self._zygote.poll() is not None:
+            self._zygote = self._start()
+        assert self._zygote.stdin
+        assert self._zygote.stdout
+        request = {"arguments": arguments, "environment": environment, "module": module, "timeout": timeout}
+        self._zygote.stdin.write(json.dumps(request) + "\n")
+        self._zygote.stdin.flush()
+        line = self._zygote.stdout.readline()
+        assert line, "the process that runs modules died"
+        answer = json.loads(line)
+        return answer["stdout"], answer["stderr"], answer["code"]
+
+    @staticmethod
+    def process(
+        arguments: dict[str, Any], environment: dict[str, str], module: str, blocked: tuple[str, ...]
+    ) -> subprocess.Popen[str]:
+        """The module as a program of its own with its arguments on standard input; ``blocked`` libraries are missing."""
+        code = (
+            f"import runpy, sys\nfor name in {blocked!r}: sys.modules[name] = None\n"
+            f"sys.argv = [{module!r}]\n"
+            f"runpy.run_module({f'{COLLECTION}.plugins.modules.{module}'!r}, run_name='__main__')\n"
+        )
+        program = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        assert program.stdin
+        program.stdin.write(json.dumps(arguments))
+        program.stdin.close()
+        # communicate() would write to it again.
+        program.stdin = None
+        return program
+
+
+def _warning_text(warning: Any) -> str:
+    """Releases from 2.19 on may wrap a warning."""
+    while isinstance(warning, dict):
+        warning = warning.get("event") or warning.get("msg") or warning.get("message") or json.dumps(warning)
+    return str(warning)
+
+
+def parse(stdout: str, stderr: str, code: int) -> Result:
+    """The module's answer. Anything but one JSON object is a bug of the module."""
+    try:
+        result = Result(json.loads(stdout))
+    except ValueError:
+        raise AssertionError(f"no JSON from the module (exit {code})\n{stdout[-3000:]}\n{stderr[-6000:]}") from None
+    assert not stderr.strip(), f"the module wrote to standard error:\n{stderr[-6000:]}"
+    result["warnings"] = [_warning_text(warning) for warning in result.get("warnings") or []]
+    return result
+
+
+def check_shape(result: Result, *, check: bool, diff: bool) -> None:
+    """What ``spec/module.md`` promises of every result, whatever the test is about."""
+    if result.failed:
+        assert result.get("msg"), result
+        assert result.error_code in ERROR_CODES, result
+        assert result.sql == [] or result.error_code == "partially_applied", result
+        assert not result.changed or result.error_code == "partially_applied", result
+        assert isinstance(result.problems, list), result
+        for problem in result.problems:
+            assert problem.get("message"), result
+            assert set(problem) <= {"path", "file", "role", "object", "message", "hint"}, result
+        return
+    for key in ("changed", "sql", "suppressed_revokes", "suppressed_revoke_count", "withheld", "summary", "plan_digest",
+                "server", "timings"):  # fmt: skip
+        assert key in result, f"{key} is missing"
+    assert isinstance(result.changed, bool)
+    assert result.changed == bool(result.sql), "changed says one thing, sql the other"
+    assert all(isinstance(statement, str) and statement.strip() for statement in result.sql)
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", result.plan_digest)
+    for section, keys in SUMMARY.items():
+        assert set(result.summary[section]) == keys, section
+        assert all(type(value) is int for value in result.summary[section].values()), result.summary
+    assert "managed" in result.summary
+    assert set(result.server) >= {"version", "database", "system_identifier", "in_recovery", "executor"}
+    for item in result.withheld:
+        assert item.get("reason") in REASONS, item
+        assert set(item) >= {"change", "role", "object", "privileges", "sql", "reason"}, item
+    count = 0
+    for item in result.suppressed_revokes:
+        assert set(item) == {"role", "kind", "object", "owner", "privileges", "grantor", "sql"}, item
+        assert item["kind"] in ("object", "column", "grant_option", "default_privilege"), item
+        count += len(item["privileges"]) * max(1, len((item["object"] or {}).get("columns") or []))
+    assert result.suppressed_revoke_count == count
+    assert sum(result.summary["suppressed_revokes"].values()) == count
+    counted = sum(sum(result.summary[section].values()) for section in SUMMARY)
+    assert bool(counted) == result.changed, f"the summary counts {counted} changes"
+    if diff:
+        assert isinstance(result.get("diff"), list)
+    else:
+        assert not result.get("diff")
+    facts = (result.get("ansible_facts") or {}).get("pg_role_reconcile")
+    if facts is not None:
+        for key in ("changed", "sql", "suppressed_revokes", "suppressed_revoke_count", "summary", "plan_digest"):
+            assert facts[key] == result[key], key
+
+
+class Cluster:
+    """A server that many tests use, one after the other, each leaving it as it was."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.connection = self._connect()
+        self.baseline = self.state()
+
+    @property
+    def version(self) -> int:
+        return self.server.version
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(autocommit=True, **self.address("postgres"))
+
+    def address(self, database: str) -> dict[str, Any]:
+        return {
+            "host": self.server.socket_directory,
+            "port": self.server.port,
+            "user": "postgres",
+            "dbname": database,
+        }
+
+    def state(self) -> Any:
+        """All that tests may leave in a cluster outside their database."""
+        return self.connection.execute(
+            f"""SELECT
+            (SELECT array_agg(r::text ORDER BY oid) FROM pg_catalog.pg_authid r WHERE rolname <> 'postgres'),
+            (SELECT (r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolconnlimit,
+                     r.rolvaliduntil)::text FROM pg_catalog.pg_authid r WHERE oid = 10),
+            (SELECT array_agg((roleid, member, grantor, admin_option)::text ORDER BY roleid, member, grantor)
+               FROM pg_catalog.pg_auth_members),
+            (SELECT array_agg((datname, datdba, datacl)::text ORDER BY oid) FROM pg_catalog.pg_database),
+            (SELECT array_agg((spcname, spcowner, spcacl)::text ORDER BY oid) FROM pg_catalog.pg_tablespace),
+            (SELECT array_agg(s::text ORDER BY s::text) FROM pg_catalog.pg_db_role_setting s),
+            (SELECT array_agg(d::text ORDER BY d::text) FROM pg_catalog.pg_shdescription d),
+            (SELECT array_agg((classid, objid)::text ORDER BY classid, objid) FROM pg_catalog.pg_shdepend WHERE dbid <> 0),
+            {"(SELECT array_agg((parname, paracl)::text ORDER BY oid) FROM pg_catalog.pg_parameter_acl)"
+             if self.version >= 15 else "NULL"}"""
+        ).fetchone()
+
+    def create_database(self) -> str:
+        name = f"app_{uuid.uuid4().hex[:8]}"
+        self.connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")  # noqa: S608
+        return name
+
+    def drop_database(self, name: str) -> None:
+        self.connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def clean(self) -> None:
+        """Back to the baseline. What resists costs a fresh server, so that no test suffers for another."""
+        try:
+            self._clean()
+            if self.state() == self.baseline:
+                return
+        except psycopg.Error:
+            pass
+        self.connection.close()
+        self.server.stop()
+        self.server = start_server(self.version)
+        self.connection = self._connect()
+        self.baseline = self.state()
+
+    def _names(self, query: str) -> list[str]:
+        return [row[0] for row in self.connection.execute(query).fetchall()]  # type: ignore[arg-type]
+
+    def _clean(self) -> None:
+        if self.state() == self.baseline:
+            return
+        for name in self._names(
+            "SELECT quote_ident(datname) FROM pg_database WHERE datname NOT IN ('postgres', 'template0', 'template1')"
+        ):
+            self.connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[arg-type]
+        for name in self._names("SELECT quote_ident(spcname) FROM pg_tablespace WHERE left(spcname, 3) <> 'pg_'"):
+            self.connection.execute(f"DROP TABLESPACE {name}")  # type: ignore[arg-type]
+        roles = self._names("SELECT quote_ident(rolname) FROM pg_roles WHERE oid >= 16384")
+        if roles:
+            # Also takes what they were granted on shared objects.
+            self.connection.execute(f"DROP OWNED BY {', '.join(roles)} CASCADE")  # type: ignore[arg-type]
+            self.connection.execute(f"DROP ROLE {', '.join(roles)}")  # type: ignore[arg-type]
+        # An ACL that was granted on and revoked from is no longer NULL.
+        self.connection.execute("UPDATE pg_database SET datacl = NULL WHERE datname = 'postgres'")
+        self.connection.execute("UPDATE pg_tablespace SET spcacl = NULL")
+        self.connection.execute("ALTER ROLE postgres RESET ALL")
+        self.connection.execute("COMMENT ON ROLE postgres IS NULL")
+
+
+#: Everything that a run could change. Keys say what, values say how it is.
+_SNAPSHOT = """
+SELECT 'relation ' || c.oid::regclass, pg_get_userbyid(c.relowner) || ' ' || c.relkind::text || ' ' || {acl[c.relacl]}
+  FROM pg_class c WHERE c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, 'pg_toast'::regnamespace)
+UNION ALL SELECT 'column ' || a.attrelid::regclass || '.' || a.attname, {acl[a.attacl]} FROM pg_attribute a WHERE a.attacl IS NOT NULL
+UNION ALL SELECT 'routine ' || p.oid::regprocedure, pg_get_userbyid(p.proowner) || ' ' || {acl[p.proacl]}
+  FROM pg_proc p WHERE p.oid >= 16384 OR p.proacl IS NOT NULL
+UNION ALL SELECT 'type ' || format_type(t.oid, NULL), pg_get_userbyid(t.typowner) || ' ' || {acl[t.typacl]} FROM pg_type t
+  WHERE t.oid >= 16384 OR t.typacl IS NOT NULL
+UNION ALL SELECT 'schema ' || n.nspname, pg_get_userbyid(n.nspowner) || ' ' || {acl[n.nspacl]} FROM pg_namespace n
+UNION ALL SELECT 'database ' || d.datname, pg_get_userbyid(d.datdba) || ' ' || {acl[d.datacl]} FROM pg_database d
+UNION ALL SELECT 'tablespace ' || s.spcname, {acl[s.spcacl]} FROM pg_tablespace s
+UNION ALL SELECT 'language ' || l.lanname, {acl[l.lanacl]} FROM pg_language l
+UNION ALL SELECT 'wrapper ' || w.fdwname, {acl[w.fdwacl]} FROM pg_foreign_data_wrapper w
+UNION ALL SELECT 'foreign server ' || f.srvname, {acl[f.srvacl]} FROM pg_foreign_server f
+UNION ALL SELECT 'large object ' || o.oid, {acl[o.lomacl]} FROM pg_largeobject_metadata o
+UNION ALL SELECT 'default ' || concat_ws('|', pg_get_userbyid(d.defaclrole), d.defaclnamespace, d.defaclobjtype), {acl[d.defaclacl]}
+  FROM pg_default_acl d
+UNION ALL SELECT 'role ' || r.rolname, concat_ws('|', r.oid, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb,
+  r.rolcanlogin, r.rolreplication, r.rolbypassrls, r.rolconnlimit, r.rolpassword, coalesce(r.rolvaliduntil::text, 'never'),
+  shobj_description(r.oid, 'pg_authid')) FROM pg_authid r
+UNION ALL SELECT 'setting ' || s.setdatabase || '|' || s.setrole, s.setconfig::text FROM pg_db_role_setting s
+UNION ALL SELECT 'membership ' || concat_ws('|', pg_get_userbyid(m.roleid), pg_get_userbyid(m.member), pg_get_userbyid(m.grantor)),
+  (to_jsonb(m) - 'oid' - 'roleid' - 'member' - 'grantor')::text FROM pg_auth_members m
+"""
+
+
+class _Acl(dict[str, str]):
+    def __missing__(self, column: str) -> str:
+        # The order of entries means nothing; NULL and empty are different things.
+        return f"coalesce((SELECT '{{' || string_agg(x, ',' ORDER BY x) || '}}' FROM unnest({column}::text[]) x), {column}::text, 'NULL')"
+
+
+class Database:
+    """A fresh database, with the module and the catalog at hand."""
+
+    def __init__(self, cluster: Cluster, runner: Runner) -> None:
+        self.cluster = cluster
+        self.runner = runner
+        self.version = cluster.version
+        #: A table owner's own letters.
+        self.full = "arwdDxtm" if self.version >= 17 else "arwdDxt"
+        self.name = cluster.create_database()
+        self._connections: list[psycopg.Connection[Any]] = []
+        self._processes: list[subprocess.Popen[str]] = []
+        self.connection = self.connect()
+
+    @property
+    def server(self) -> Server:
+        return self.cluster.server
+
+    def close(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        for connection in self._connections:
+            connection.close()
+        self.cluster.drop_database(self.name)
+        self.cluster.clean()
+
+    # SQL
+
+    def connect(self, user: str = "postgres", **options: Any) -> psycopg.Connection[Any]:
+        """A session of its own; it ends with the test."""
+        address = {**self.cluster.address(self.name), "user": user, **options}
+        connection = psycopg.connect(**{"autocommit": True, **address})
+        self._connections.append(connection)
+        return connection
+
+    def sql(self, *scripts: str) -> None:
+        """Run statements as the superuser."""
+        for script in scripts:
+            self.connection.execute(script)  # type: ignore[arg-type]
+
+    def query(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        return self.connection.execute(query, parameters or None).fetchall()  # type: ignore[arg-type]
+
+    def value(self, query: str, *parameters: Any) -> Any:
+        rows = self.query(query, *parameters)
+        assert len(rows) == 1, rows
+        return rows[0][0]
+
+    # The catalog
+
+    def _entries(self, entries: list[str] | None) -> set[str] | None:
+        return None if entries is None else set(entries)
+
+    def acl(self, name: str, kind: str = "table") -> set[str] | None:
+        """The ACL of an object as a set of entries such as ``r=r/postgres``. None is NULL. ``name`` is SQL."""
+        sources = {
+            "table": "SELECT relacl::text[] FROM pg_class WHERE oid = %s::regclass",
+            "function": "SELECT proacl::text[] FROM pg_proc WHERE oid = %s::regprocedure",
+            "schema": "SELECT nspacl::text[] FROM pg_namespace WHERE oid = %s::regnamespace",
+            "type": "SELECT typacl::text[] FROM pg_type WHERE oid = %s::regtype",
+            "database": "SELECT datacl::text[] FROM pg_database WHERE datname = %s",
+            "language": "SELECT lanacl::text[] FROM pg_language WHERE lanname = %s",
+        }
+        return self._entries(self.value(sources[kind], name))
+
+    def column_acl(self, table: str, column: str) -> set[str] | None:
+        return self._entries(
+            self.value(
+                "SELECT attacl::text[] FROM pg_attribute WHERE attrelid = %s::regclass AND attname = %s", table, column
+            )
+        )
+
+    def defaults(self) -> dict[tuple[str, str | None, str], set[str]]:
+        """``pg_default_acl``: (owner, schema or None, letter) to entries."""
+        return {
+            (owner, schema, kind): set(entries)
+            for owner, schema, kind, entries in self.query(
+                "SELECT pg_get_userbyid(d.defaclrole), n.nspname, d.defaclobjtype::text, d.defaclacl::text[]"
+                " FROM pg_default_acl d LEFT JOIN pg_namespace n ON n.oid = d.defaclnamespace"
+            )
+        }
+
+    def edges(self, group: str | None = None) -> set[tuple[Any, ...]]:
+        """(group, member, grantor, admin) and, from 16 on, (…, inherit, set) of memberships between the test's roles."""
+        options = ", m.inherit_option, m.set_option" if self.version >= 16 else ""
+        return set(
+            self.query(
+                "SELECT pg_get_userbyid(m.roleid), pg_get_userbyid(m.member), pg_get_userbyid(m.grantor), m.admin_option"
+                f"{options} FROM pg_auth_members m WHERE (m.roleid >= 16384 OR m.member >= 16384)"
+                " AND (%s::text IS NULL OR pg_get_userbyid(m.roleid) = %s)",
+                group,
+                group,
+            )
+        )
+
+    def members(self, group: str) -> set[str]:
+        return {edge[1] for edge in self.edges(group)}
+
+    def roles(self) -> set[str]:
+        """The roles that are not the server's own."""
+        return {row[0] for row in self.query("SELECT rolname FROM pg_roles WHERE oid >= 16384")}
+
+    def attribute(self, role: str, name: str) -> Any:
+        return self.value(f"SELECT {name} FROM pg_roles WHERE rolname = %s", role)
+
+    def snapshot(self) -> dict[str, str]:
+        """Owners, ACLs, roles, memberships, comments and settings of the whole database and cluster."""
+        rows = self.query(_SNAPSHOT.format(acl=_Acl()))
+        found: dict[str, str] = {}
+        for key, value in sorted(rows):
+            found[key] = found[key] + " & " + value if key in found else value
+        return found
+
+    @contextmanager
+    def statements(self) -> Iterator[list[str]]:
+        """Collects what other sessions send to this database meanwhile, as the server's log has it."""
+        self.sql(f"ALTER DATABASE {self.name} SET log_statement = 'all'")
+        start = (self.server.directory / "log").stat().st_size
+        found: list[str] = []
+        try:
+            yield found
+        finally:
+            with (self.server.directory / "log").open("rb") as log:
+                log.seek(start)
+                text = log.read().decode(errors="replace")
+            for line in text.splitlines():
+                match = re.search(rf"@{self.name} LOG:  (?:statement|execute [^:]*): (.*)", line)
+                if match and not match.group(1).startswith(f"ALTER DATABASE {self.name} "):
+                    found.append(match.group(1))
+            self.sql(f"ALTER DATABASE {self.name} RESET log_statement")
+
+    # The module
+
+    def arguments(
+        self, manifest: Manifest | None = None, *, check: bool = False, diff: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        """What Ansible would hand to the module. An option given as None is left out."""
+        sections = yaml.safe_load(manifest) if isinstance(manifest, str) else manifest
+        given = {
+            "login_unix_socket": self.server.socket_directory,
+            "login_port": self.server.port,
+            "login_user": "postgres",
+            "login_db": self.name,
+            **(sections or {}),
+            **options,
+        }
+        return {
+            "ANSIBLE_MODULE_ARGS": {
+                **{key: value for key, value in given.items() if value is not None},
+                "_ansible_check_mode": check,
+                "_ansible_diff": diff,
+                "_ansible_module_name": f"pg_access.reconcile.{MODULE}",
+                "_ansible_no_log": False,
+                "_ansible_debug": False,
+                "_ansible_verbosity": 0,
+                "_ansible_keep_remote_files": False,
+                "_ansible_remote_tmp": "~/.ansible/tmp",
+                "_ansible_syslog_facility": "LOG_USER",
+                "_ansible_shell_executable": "/bin/sh",
+                "_ansible_string_conversion_action": "warn",
+                "_ansible_version": "2.0",
+            }
+        }
+
+    def reconcile(
+        self,
+        manifest: Manifest | None = None,
+        *,
+        check: bool = False,
+        diff: bool = False,
+        process: bool = False,
+        environment: dict[str, str] | None = None,
+        blocked: tuple[str, ...] = (),
+        timeout: float = 60,
+        **options: Any,
+    ) -> Result:
+        """Run the module once. ``process``: as a program of its own. ``blocked``: libraries that are not installed."""
+        arguments = self.arguments(manifest, check=check, diff=diff, **options)
+        variables = module_environment(**(environment or {}))
+        if process or blocked:
+            program = self.runner.process(arguments, variables, MODULE, blocked)
+            self._processes.append(program)
+            stdout, stderr = program.communicate(timeout=timeout)
+            result = parse(stdout, stderr, program.returncode)
+        else:
+            result = parse(*self.runner.forked(arguments, variables, MODULE, timeout))
+        check_shape(result, check=check, diff=diff)
+        return result
+
+    def background(self, manifest: Manifest | None = None, *, check: bool = False, **options: Any) -> Background:
+        """Start the module and do not wait."""
+        program = self.runner.process(self.arguments(manifest, check=check, **options), module_environment(), MODULE, ())
+        self._processes.append(program)
+        return Background(program)
+
+    def converge(self, manifest: Manifest | None = None, **options: Any) -> Result:
+        """The rule for all cases: a check run predicts and writes nothing, the run does it, another has nothing to do."""
+        before = self.snapshot()
+        predicted = self.reconcile(manifest, check=True, **options)
+        assert not predicted.failed, predicted
+        assert self.snapshot() == before, "the check run wrote something"
+        result = self.reconcile(manifest, **options)
+        assert not result.failed, result
+        for key in ("changed", "sql", "plan_digest", "summary", "suppressed_revokes", "withheld"):
+            assert result[key] == predicted[key], f"the check run predicted another {key}"
+        after = self.snapshot()
+        if not result.changed:
+            assert after == before, "it says that nothing changed"
+        for check in (True, False):
+            again = self.reconcile(manifest, check=check, **options)
+            assert not again.failed, again
+            assert again.sql == [], "a second run still had something to do"
+            assert again.changed is False
+        assert self.snapshot() == after, "the second run wrote something"
+        return result
+
+    def silent(self, manifest: Manifest | None = None, **options: Any) -> Result:
+        """There is nothing to do."""
+        result = self.converge(manifest, **options)
+        assert result.sql == []
+        return result
+
+    def fails(
+        self, manifest: Manifest | None, code: str, *words: str, check_too: bool = True, **options: Any
+    ) -> Result:
+        """The run fails with this code, says all these words, and leaves everything as it was."""
+        before = self.snapshot()
+        for check in (True, False) if check_too else (False,):
+            result = self.reconcile(manifest, check=check, **options)
+            assert result.failed, result
+            assert result.error_code == code, result
+            for word in words:
+                assert word in result.text.replace('\\"', '"'), f"{word!r} is not in {result.text}"
+            assert self.snapshot() == before, "a failed run left something behind"
+        return result
+
+    def rejects(self, manifest: Manifest, *words: str, code: str = "manifest_invalid", **options: Any) -> Result:
+        """The validator refuses it without a connection: there is no server at all where this points."""
+        result = self.fails(manifest, code, *words, login_unix_socket="/nonexistent", **options)
+        if code == "manifest_invalid":
+            assert result.problems, result
+        return result
+
+
+class Background:
+    """A module that runs meanwhile."""
+
+    def __init__(self, program: subprocess.Popen[str]) -> None:
+        self.program = program
+
+    def running(self) -> bool:
+        return self.program.poll() is None
+
+    def result(self, timeout: float = 60) -> Result:
+        stdout, stderr = self.program.communicate(timeout=timeout)
+        return parse(stdout, stderr, self.program.returncode)
+
+
+__all__ = ["PASSWORD", "Background", "Cluster", "Database", "Result", "Runner"]

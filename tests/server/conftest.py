@@ -43,14 +43,18 @@ def _versions(config: pytest.Config) -> list[int]:
     missing = [version for version in wanted if version not in ready]
     if missing or not ready:
         needed = " ".join(map(str, missing))
-        raise pytest.UsageError(f"PostgreSQL {needed} is not there: run python tests/server/servers.py prepare {needed}")
+        raise pytest.UsageError(
+            f"PostgreSQL {needed} is not there: run python tests/server/servers.py prepare {needed}"
+        )
     return wanted or ready
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server" in metafunc.fixturenames:
         versions = _versions(metafunc.config)
-        metafunc.parametrize("server", versions, ids=[f"pg{version}" for version in versions], indirect=True, scope="session")
+        metafunc.parametrize(
+            "server", versions, ids=[f"pg{version}" for version in versions], indirect=True, scope="session"
+        )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

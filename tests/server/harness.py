@@ -11,11 +11,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, ClassVar, TypeAlias
 
 import psycopg
 import yaml
@@ -30,16 +31,22 @@ COLLECTIONS = CHECKOUT / ".build" / "server-tests"
 MODULE = "pg_role_reconcile"
 
 ERROR_CODES = frozenset(
-    """manifest_invalid missing_library library_too_old unsupported_version connection_failed authentication_failed
-    wrong_cluster insufficient_privilege object_missing drop_blocked dependent_privileges guard self_protection
-    plan_too_large too_many_locks plan_changed lock_timeout read_only_server not_converged outcome_unknown
-    partially_applied collision fingerprint_key_missing not_supported server_error internal_error""".split()
-)
+    {
+        "manifest_invalid", "missing_library", "library_too_old", "unsupported_version", "connection_failed",
+        "authentication_failed", "wrong_cluster", "insufficient_privilege", "object_missing", "drop_blocked",
+        "dependent_privileges", "guard", "self_protection", "plan_too_large", "too_many_locks", "plan_changed",
+        "lock_timeout", "read_only_server", "not_converged", "outcome_unknown", "partially_applied", "collision",
+        "fingerprint_key_missing", "not_supported", "server_error", "internal_error",
+    }
+)  # fmt: skip
 
 REASONS = frozenset(
-    """mode external undeclared_grantee extension unmanaged_membership unmanaged_default predefined provider
-    shared_object dangling_grantee automatic_membership unknown_kind password_not_ours self_protection""".split()
-)
+    {
+        "mode", "external", "undeclared_grantee", "extension", "unmanaged_membership", "unmanaged_default", "predefined",
+        "provider", "shared_object", "dangling_grantee", "automatic_membership", "unknown_kind", "password_not_ours",
+        "self_protection",
+    }
+)  # fmt: skip
 
 SUMMARY = {
     "roles": {"created", "altered", "dropped"},
@@ -50,13 +57,13 @@ SUMMARY = {
     "default_privileges": {"granted", "revoked"},
 }
 
-Manifest = Union[dict[str, Any], str]
+Manifest: TypeAlias = "dict[str, Any] | str"
 
 
 class Result(dict[str, Any]):
     """What the module returned. A key that it left out reads as empty."""
 
-    _EMPTY: dict[str, Any] = {
+    _EMPTY: ClassVar[dict[str, Any]] = {
         "changed": False,
         "failed": False,
         "sql": [],
@@ -283,16 +290,24 @@ class Cluster:
             (SELECT array_agg(s::text ORDER BY s::text) FROM pg_catalog.pg_db_role_setting s),
             (SELECT array_agg(d::text ORDER BY d::text) FROM pg_catalog.pg_shdescription d),
             (SELECT array_agg((classid, objid)::text ORDER BY classid, objid) FROM pg_catalog.pg_shdepend WHERE dbid <> 0),
-            {"(SELECT array_agg((parname, paracl)::text ORDER BY oid) FROM pg_catalog.pg_parameter_acl)"
-             if self.version >= 15 else "NULL"}"""
+            {
+                "(SELECT array_agg((parname, paracl)::text ORDER BY oid) FROM pg_catalog.pg_parameter_acl)"
+                if self.version >= 15
+                else "NULL"
+            }"""
         ).fetchone()
 
     def create_database(self) -> str:
         name = f"app_{uuid.uuid4().hex[:8]}"
-        self.connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")  # noqa: S608
+        self.connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
         return name
 
     def drop_database(self, name: str) -> None:
+        # Sessions that are just closing make FORCE sleep for 100 ms: give them a moment instead.
+        for _attempt in range(50):
+            if not self.connection.execute("SELECT FROM pg_stat_activity WHERE datname = %s", [name]).fetchall():
+                break
+            time.sleep(0.002)
         self.connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def clean(self) -> None:
@@ -310,7 +325,7 @@ class Cluster:
         self.baseline = self.state()
 
     def _names(self, query: str) -> list[str]:
-        return [row[0] for row in self.connection.execute(query).fetchall()]  # type: ignore[arg-type]
+        return [row[0] for row in self.connection.execute(query).fetchall()]
 
     def _clean(self) -> None:
         if self.state() == self.baseline:
@@ -318,14 +333,14 @@ class Cluster:
         for name in self._names(
             "SELECT quote_ident(datname) FROM pg_database WHERE datname NOT IN ('postgres', 'template0', 'template1')"
         ):
-            self.connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[arg-type]
+            self.connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
         for name in self._names("SELECT quote_ident(spcname) FROM pg_tablespace WHERE left(spcname, 3) <> 'pg_'"):
-            self.connection.execute(f"DROP TABLESPACE {name}")  # type: ignore[arg-type]
+            self.connection.execute(f"DROP TABLESPACE {name}")
         roles = self._names("SELECT quote_ident(rolname) FROM pg_roles WHERE oid >= 16384")
         if roles:
             # Also takes what they were granted on shared objects.
-            self.connection.execute(f"DROP OWNED BY {', '.join(roles)} CASCADE")  # type: ignore[arg-type]
-            self.connection.execute(f"DROP ROLE {', '.join(roles)}")  # type: ignore[arg-type]
+            self.connection.execute(f"DROP OWNED BY {', '.join(roles)} CASCADE")
+            self.connection.execute(f"DROP ROLE {', '.join(roles)}")
         # An ACL that was granted on and revoked from is no longer NULL.
         self.connection.execute("UPDATE pg_database SET datacl = NULL WHERE datname = 'postgres'")
         self.connection.execute("UPDATE pg_tablespace SET spcacl = NULL")
@@ -406,10 +421,10 @@ class Database:
     def sql(self, *scripts: str) -> None:
         """Run statements as the superuser."""
         for script in scripts:
-            self.connection.execute(script)  # type: ignore[arg-type]
+            self.connection.execute(script)
 
     def query(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        return self.connection.execute(query, parameters or None).fetchall()  # type: ignore[arg-type]
+        return self.connection.execute(query, parameters or None).fetchall()
 
     def value(self, query: str, *parameters: Any) -> Any:
         rows = self.query(query, *parameters)
@@ -527,7 +542,6 @@ class Database:
                 "_ansible_remote_tmp": "~/.ansible/tmp",
                 "_ansible_syslog_facility": "LOG_USER",
                 "_ansible_shell_executable": "/bin/sh",
-                "_ansible_string_conversion_action": "warn",
                 "_ansible_version": "2.0",
             }
         }
@@ -559,7 +573,9 @@ class Database:
 
     def background(self, manifest: Manifest | None = None, *, check: bool = False, **options: Any) -> Background:
         """Start the module and do not wait."""
-        program = self.runner.process(self.arguments(manifest, check=check, **options), module_environment(), MODULE, ())
+        program = self.runner.process(
+            self.arguments(manifest, check=check, **options), module_environment(), MODULE, ()
+        )
         self._processes.append(program)
         return Background(program)
 

@@ -53,7 +53,7 @@ synchronous_commit = off
 full_page_writes = off
 wal_level = minimal
 max_wal_senders = 0
-max_wal_size = '2GB'
+max_wal_size = '256MB'
 checkpoint_timeout = '1h'
 autovacuum = off
 shared_buffers = '64MB'
@@ -128,9 +128,7 @@ def _unprivileged() -> pwd.struct_passwd | None:
 
 def _reachable(path: Path) -> bool:
     """Others may walk to this path (its missing part will be created with that right)."""
-    return all(
-        parent.stat().st_mode & stat.S_IXOTH for parent in (path, *path.parents) if parent.exists()
-    )
+    return all(parent.stat().st_mode & stat.S_IXOTH for parent in (path, *path.parents) if parent.exists())
 
 
 def servers_directory() -> Path:
@@ -172,7 +170,9 @@ def _npm_platform() -> str:
 
 def _run(*command: str, cwd: Path | None = None) -> str:
     try:
-        done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            command, check=False, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerError(f"{command[0]}: {error}") from error
     if done.returncode:
@@ -320,7 +320,8 @@ def _template(version: int) -> Path:
                 "--locale", "C",
                 "--no-sync",
             ],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=folder, env=_environment(), **_as_user(),  # type: ignore[call-overload]
+            check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=folder, env=_environment(),
+            **_as_user(),  # type: ignore[call-overload]
         )  # fmt: skip
         if done.returncode:
             raise ServerError(f"initdb of PostgreSQL {version} failed: {done.stderr.strip()}")
@@ -362,9 +363,22 @@ def _die_with_parent() -> None:
         pass
 
 
+def _scratch() -> Path:
+    """Where data directories go: in memory where there is room, because making a database is mostly writing files.
+
+    Both paths are short: a socket's name has room for about a hundred bytes.
+    """
+    memory = Path("/dev/shm")
+    if os.access(memory, os.W_OK | os.X_OK):
+        status = os.statvfs(memory)
+        if status.f_bavail * status.f_frsize >= 4 << 30:
+            return memory
+    return Path("/tmp")
+
+
 def _sweep() -> None:
-    """Delete what killed test runs left in /tmp. A folder's name holds the process that made it."""
-    for folder in Path("/tmp").glob("pgar-*-*"):
+    """Delete what killed test runs left. A folder's name holds the process that made it."""
+    for folder in (*Path("/tmp").glob("pgar-*-*"), *Path("/dev/shm").glob("pgar-*-*")):
         match = re.fullmatch(r"pgar-(\d+)-.*", folder.name)
         if match and folder.stat().st_uid in (os.geteuid(), getattr(_unprivileged(), "pw_uid", -1)):
             try:
@@ -381,12 +395,11 @@ def start(version: int, settings: str = "") -> Server:
     programs = binaries(version)
     assert programs is not None
     _sweep()
-    # A short path: a socket's name has room for about a hundred bytes.
-    directory = Path(tempfile.mkdtemp(prefix=f"pgar-{os.getpid()}-", dir="/tmp"))
+    directory = Path(tempfile.mkdtemp(prefix=f"pgar-{os.getpid()}-", dir=_scratch()))
     user = _unprivileged()
     if user:
         os.chown(directory, user.pw_uid, user.pw_gid)
-    # Others reach the socket, which trusts them as their own roles do nothing without a declared login.
+    # A program that runs as another user, as Ansible's may, reaches the socket too.
     directory.chmod(0o755)
     try:
         _copy(template / "data", directory / "data")
@@ -394,7 +407,9 @@ def start(version: int, settings: str = "") -> Server:
             server = _start(version, programs, directory, settings)
             if server:
                 return server
-        raise ServerError(f"PostgreSQL {version} does not start: {(directory / 'log').read_text(errors='replace')[-3000:]}")
+        raise ServerError(
+            f"PostgreSQL {version} does not start: {(directory / 'log').read_text(errors='replace')[-3000:]}"
+        )
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
@@ -408,7 +423,9 @@ def _start(version: int, programs: Path, directory: Path, settings: str) -> Serv
         process = subprocess.Popen(
             [str(programs / "postgres"), "-D", str(directory / "data")],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=directory, env=_environment(),
-            start_new_session=True, preexec_fn=_die_with_parent, **_as_user(),  # type: ignore[call-overload]
+            # Safe here: the function only makes a system call.
+            start_new_session=True, preexec_fn=_die_with_parent,  # noqa: PLW1509
+            **_as_user(),  # type: ignore[call-overload]
         )  # fmt: skip
     server = Server(version, directory, port, process)
     _running.append(server)
@@ -430,7 +447,7 @@ def _start(version: int, programs: Path, directory: Path, settings: str) -> Serv
 
 
 def stop_all() -> None:
-    for server in list(_running):
+    for server in _running[:]:
         server.stop()
 
 

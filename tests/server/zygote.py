@@ -11,6 +11,7 @@ Requests and answers are lines of JSON on standard input and output.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -26,10 +27,8 @@ COLLECTION = "ansible_collections.pg_access.reconcile"
 def preload() -> None:
     # A library that is missing or a module that does not load yet shows in the child, as it would for Ansible.
     for name in ("ansible.module_utils.basic", "psycopg", "yaml", f"{COLLECTION}.plugins.modules.pg_role_reconcile"):
-        try:
+        with contextlib.suppress(Exception):
             importlib.import_module(name)
-        except Exception:
-            pass
 
 
 def child(request: dict[str, object]) -> None:
@@ -48,7 +47,7 @@ def child(request: dict[str, object]) -> None:
         code = 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
-    except BaseException:
+    except BaseException:  # noqa: BLE001 (whatever it is, the test must see it)
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -66,8 +65,7 @@ def serve(request: dict[str, object]) -> dict[str, object]:
         for pair in pipes:
             for descriptor in pair:
                 os.close(descriptor)
-        sys.stdout = open(1, "w", closefd=False)
-        sys.stderr = open(2, "w", closefd=False)
+        # Nothing is buffered yet, so the parent's objects serve: they write to what is now behind 1 and 2.
         child(request)
     texts = [b"", b""]
     late = False

@@ -100,6 +100,8 @@ class DefaultPrivilegeEntry:
     schema: Optional[str]
     source: str
     grant: Tuple[DefaultGrantEntry, ...] = ()
+    #: False only in a manifest with problems: an owner was given and cannot be used.
+    usable: bool = True
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ class SchemaEntry:
     owner: Optional[str] = None
     profiles: Tuple[str, ...] = ()
     role_pattern: Optional[str] = None
+    #: False only in a manifest with problems: an owner was given and cannot be used.
+    usable: bool = True
 
 
 @dataclass(frozen=True)
@@ -147,3 +151,8 @@ class Manifest:
     default_privileges: Tuple[DefaultPrivilegeEntry, ...] = ()
     scope: ScopeEntry = field(default_factory=ScopeEntry)
     assume_roles: FrozenSet[str] = frozenset()
+    default_owner_source: str = "default_owner"
+    #: The files that it was composed from: what stands before the paths, and the whole name.
+    files: Mapping[str, str] = field(default_factory=dict)
+    #: Sections of which nothing could be used; empty unless the manifest has problems.
+    unreadable: FrozenSet[str] = frozenset()

@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Reads YAML files of a manifest, with the paths of what YAML itself would pass over in silence."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+try:
+    import yaml
+except ImportError:
+    HAS_YAML = False
+else:
+    HAS_YAML = True
+
+from .validate import BROKEN, Judge, Unplain, join, show
+
+_TAG = "tag:yaml.org,2002:"
+_TEMPLATE = re.compile(r"\{\{|\{%")
+_NO_TEMPLATES = "files are read where the module runs and are not templated (the role reads them with include_vars)"
+
+
+def read(judge: Judge, path: str) -> Optional[Dict[Any, Any]]:
+    """The file's content, or None (after saying why). Single values that cannot be used are BROKEN in it."""
+    text = _text(judge, path)
+    if text is None:
+        return None
+    # The parser in C where PyYAML has it: a manifest with thousands of rules takes seconds without.
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        node = loader.get_single_node()
+        content = None if node is None else _Reader(judge, loader).value(node, "")
+    except yaml.YAMLError as exc:
+        judge.report("", _yaml_problem(exc, text))
+        return None
+    except RecursionError:
+        judge.report("", "is nested too deeply")
+        return None
+    finally:
+        loader.dispose()
+    if content is BROKEN:
+        return None
+    if content is None or content == {}:
+        judge.report("", "is empty: a manifest file holds the sections as its keys")
+        return None
+    if not isinstance(content, dict):
+        judge.report("", "must be a dict with the sections as its keys")
+        return None
+    return content
+
+
+def _text(judge: Judge, path: str) -> Optional[str]:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read().decode("utf-8-sig")
+    except OSError as exc:
+        judge.report("", f"cannot be read: {exc.strerror or type(exc).__name__} ({os.path.dirname(path)})")
+    except UnicodeDecodeError as exc:
+        judge.report("", f"is not UTF-8 text (byte {exc.start})")
+    return None
+
+
+def _yaml_problem(exc: Any, text: str) -> str:
+    # PyYAML's own message quotes the line, which may hold a secret: only the kind of problem and the place are kept.
+    mark = getattr(exc, "problem_mark", None)
+    where = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
+    problem = re.sub(r"\s*'[^']*'|\s*\"[^\"]*\"", "", str(getattr(exc, "problem", None) or "")).strip()
+    template = f"; it contains a template: {_NO_TEMPLATES}" if _TEMPLATE.search(text) else ""
+    return f"is not valid YAML{where}{': ' + problem if problem else ''}{template}"
+
+
+class _Reader:
+    """Turns YAML nodes into values, knowing the path of each."""
+
+    def __init__(self, judge: Judge, loader: Any) -> None:
+        self._judge = judge
+        self._loader = loader
+        self._done: Dict[int, Any] = {}
+        self._open: Set[int] = set()
+
+    def value(self, node: Any, path: str) -> Any:
+        """A node's value. A node that an alias repeats is read once."""
+        key = id(node)
+        if key in self._done:
+            return self._done[key]
+        if key in self._open:
+            self._judge.report(path, "is an alias of something that contains it")
+            return BROKEN
+        self._open.add(key)
+        value = self._value(node, path)
+        self._open.discard(key)
+        self._done[key] = value
+        return value
+
+    def _value(self, node: Any, path: str) -> Any:
+        if not node.tag.startswith(_TAG):
+            self._judge.report(path, _tag_problem(node.tag))
+            return BROKEN
+        tag = node.tag[len(_TAG) :]
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, tag, path)
+        if isinstance(node, yaml.SequenceNode) and tag == "seq":
+            return [self.value(item, f"{path}[{number}]") for number, item in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode) and tag == "map":
+            return self._mapping(node, path)
+        self._judge.report(path, f"has the YAML type {tag}, which a manifest does not use")
+        return BROKEN
+
+    def _scalar(self, node: Any, tag: str, path: str) -> Any:
+        if tag in ("str", "value", "merge"):
+            if _TEMPLATE.search(node.value):
+                self._judge.report(path, f"contains a template: {_NO_TEMPLATES}")
+                return BROKEN
+            return node.value
+        if tag == "int":
+            return int(node.value) if re.fullmatch(r"0|-?[1-9][0-9]*", node.value) else Unplain(node.value)
+        if tag == "float":
+            return Unplain(node.value)
+        if tag in ("bool", "null", "timestamp"):
+            try:
+                return self._loader.construct_object(node)
+            except (ValueError, OverflowError):
+                return node.value
+        self._judge.report(path, f"has the YAML type {tag}, which a manifest does not use")
+        return BROKEN
+
+    def _mapping(self, node: Any, path: str) -> Any:
+        lines: Dict[Any, Tuple[Any, int]] = {}
+        pairs: List[Tuple[Any, Any]] = []
+        for key_node, value_node in node.value:
+            if key_node.tag == _TAG + "merge":
+                pairs.append((key_node, value_node))
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._judge.report(path, f"has a key that is not text; if it is meant as a template: {_NO_TEMPLATES}")
+                continue
+            key = self._scalar(key_node, key_node.tag[len(_TAG) :], path)
+            if key is BROKEN:
+                continue
+            line = key_node.start_mark.line + 1
+            if key in lines:
+                self._judge.report(
+                    join(path, "on" if key is True else key),
+                    f"duplicate key {show(key)} (lines {lines[key][1]} and {line}): YAML would silently take the last",
+                )
+                continue
+            lines[key] = (key, line)
+            pairs.append((key_node, value_node))
+        node.value = pairs
+        self._loader.flatten_mapping(node)
+        # Merged pairs come first, so what the mapping itself says wins.
+        result: Dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                continue
+            key = self._scalar(key_node, key_node.tag[len(_TAG) :], path)
+            if key is not BROKEN:
+                result[key] = self.value(value_node, join(path, "on" if key is True else key))
+        return result
+
+
+def _tag_problem(tag: str) -> str:
+    if tag == "!vault":
+        return "is encrypted with ansible-vault (!vault): files are read where the module runs and are not decrypted"
+    return f"has the tag {show(tag)}, which a manifest does not use"

@@ -1,0 +1,309 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""The way in: raw module arguments or files become a Manifest, or a list of everything that is wrong with them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+
+from .. import privileges
+from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem
+from . import files
+from .build import Part, part, sections_holder
+from .model import Manifest
+from .spec import CONNECTION_NAMES, MANIFEST_OPTIONS, OPTIONS_NOT_YET, RUN_OPTIONS, SECTIONS, SECTIONS_NOT_YET
+from .validate import Fields, Judge, Suggester, join, show
+
+__all__ = ["Draft", "ManifestInvalid", "Problem", "draft", "from_files", "from_options", "load"]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A manifest as far as it is usable, and what is wrong with it."""
+
+    manifest: Manifest
+    problems: Tuple[Problem, ...]
+
+    def checked(self) -> Manifest:
+        """The manifest, when nothing is wrong with it."""
+        if self.problems:
+            raise ManifestInvalid(self.problems)
+        return self.manifest
+
+
+def load(raw: Mapping[str, Any]) -> Manifest:
+    """The manifest that the module's raw arguments describe, whichever way."""
+    return draft(raw).checked()
+
+
+def from_options(raw: Mapping[str, Any]) -> Manifest:
+    """The manifest in the module's raw arguments."""
+    return _draft_options(raw).checked()
+
+
+def from_files(paths: Sequence[str], assume_roles: Any = None) -> Manifest:
+    """The manifest composed from YAML files where the module runs."""
+    return _draft_files(paths, assume_roles).checked()
+
+
+def draft(raw: Mapping[str, Any]) -> Draft:
+    """What the module's raw arguments describe, with the problems of it."""
+    if raw.get("manifest_files") is None:
+        return _draft_options(raw)
+    judge = Judge()
+    both = [name for name in (*SECTIONS, *SECTIONS_NOT_YET) if raw.get(name) is not None]
+    if both:
+        judge.report(
+            "manifest_files",
+            f"cannot be combined with sections that are given as options ({', '.join(both)}): use one or the other",
+        )
+    _top_level(judge, raw)
+    fields = judge.fields(
+        {key: raw.get(key) for key in ("manifest_files", "assume_roles")}, {"options": MANIFEST_OPTIONS}, ""
+    )
+    paths = () if fields is None else tuple(item.value for item in fields.items("manifest_files"))
+    found = _draft_files(paths, raw.get("assume_roles"), judged=True)
+    if both:
+        options = _draft_options({key: raw[key] for key in both})
+        judge.problems.extend(options.problems)
+    return Draft(found.manifest, (*judge.problems, *found.problems))
+
+
+def _top_level(judge: Judge, raw: Mapping[str, Any]) -> None:
+    """Options that the module does not have. Values of options that are not the manifest's are not looked at."""
+    known = [*MANIFEST_OPTIONS, *RUN_OPTIONS, *CONNECTION_NAMES]
+    suggester = Suggester(known)
+    for key, value in raw.items():
+        name = str(key)
+        if name in known or name in SECTIONS_NOT_YET or name.startswith("_ansible_"):
+            continue
+        if name in OPTIONS_NOT_YET:
+            if value is not None:
+                judge.not_yet(join("", name), show(name))
+        else:
+            judge.report(join("", name), f"unknown option {show(name)}{suggester.hint(name)}")
+
+
+def _draft_options(raw: Mapping[str, Any]) -> Draft:
+    judge = Judge()
+    _top_level(judge, raw)
+    holder = sections_holder({"assume_roles": MANIFEST_OPTIONS["assume_roles"]})
+    mine = {key: value for key, value in raw.items() if key in holder["options"] or key in SECTIONS_NOT_YET}
+    fields = judge.fields(mine, holder, "")
+    if fields is None:
+        return Draft(Manifest(), tuple(judge.problems))
+    assumed = frozenset(item.value for item in fields.items("assume_roles"))
+    manifest, problems = _compose([part(judge, mine, fields)], assumed, {})
+    return Draft(manifest, (*judge.problems, *problems))
+
+
+def _draft_files(paths: Sequence[str], assume_roles: Any, judged: bool = False) -> Draft:
+    judge = Judge()
+    fields: Optional[Fields] = judge.fields(
+        {"assume_roles": assume_roles}, {"options": {"assume_roles": MANIFEST_OPTIONS["assume_roles"]}}, ""
+    )
+    problems = [] if judged else judge.problems
+    assumed = frozenset() if fields is None else frozenset(item.value for item in fields.items("assume_roles"))
+    place = Judge()
+    usable: List[str] = []
+    if not files.HAS_YAML and paths:
+        place.report(
+            "manifest_files",
+            "PyYAML is needed to read files, and the Python that runs the module has none: install it there"
+            " (pip install PyYAML), or give the sections as options",
+            code=MISSING_LIBRARY,
+        )
+        return Draft(Manifest(assume_roles=assumed), (*problems, *place.problems))
+    for number, path in enumerate(paths):
+        if not os.path.isabs(path):
+            place.report(f"manifest_files[{number}]", f"{show(path)} must be an absolute path, where the module runs")
+        elif path in usable:
+            place.report(f"manifest_files[{number}]", f"{show(path)} is listed twice")
+        else:
+            usable.append(path)
+    problems.extend(place.problems)
+    labels = _labels(usable)
+    parts: List[Part] = []
+    for path in usable:
+        reader = Judge(label=labels[path], file=path, native=True)
+        content = files.read(reader, path)
+        if content is not None:
+            found = reader.fields(_without_options(reader, content), sections_holder(), "")
+            if found is not None:
+                parts.append(part(reader, content, found))
+        problems.extend(reader.problems)
+    manifest, more = _compose(parts, assumed, {label: path for path, label in labels.items()})
+    if len(parts) < len(usable):
+        manifest = replace(manifest, unreadable=manifest.unreadable | {"roles", "default_owner"})
+    return Draft(manifest, (*problems, *more))
+
+
+def _without_options(judge: Judge, content: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    options = {*MANIFEST_OPTIONS, *RUN_OPTIONS, *CONNECTION_NAMES, *OPTIONS_NOT_YET} - set(SECTIONS)
+    for key, value in content.items():
+        if key in options and value is not None:
+            judge.report(join("", key), f"{show(key)} is an option of the module, not a section of a manifest")
+    return {key: value for key, value in content.items() if key not in options}
+
+
+def _labels(paths: Sequence[str]) -> Dict[str, str]:
+    """What messages call each file: its base name, or all of its name where two have the same."""
+    count = Counter(os.path.basename(path) for path in paths)
+    return {path: os.path.basename(path) if count[os.path.basename(path)] == 1 else path for path in paths}
+
+
+# ---- composing -----------------------------------------------------------------------------------------------------
+
+
+def _compose(
+    parts: Sequence[Part], assumed: FrozenSet[str], labels: Mapping[str, str]
+) -> Tuple[Manifest, List[Problem]]:
+    """One manifest out of several sources, and what they say twice."""
+    twice = _Twice(labels)
+    default_owner = _agree(parts, "default_owner", twice)
+    role_pattern = _agree(parts, "role_pattern", twice)
+    for number, one in enumerate(parts):
+        manifest = one.manifest
+        for name, profile in manifest.profiles.items():
+            twice.once(("profile", name), profile.source, f"the profile {show(name)} is declared twice")
+        for role in manifest.roles:
+            twice.once(("role", role.name), role.source, f"the role {show(role.name)} is declared twice", role=role.name)
+            if role.name in assumed:
+                twice.problem(
+                    role.source,
+                    f"the role {show(role.name)} is declared here and stands in assume_roles: one run declares a role",
+                    role=role.name,
+                )
+        for schema in manifest.schemas:
+            text = f"the schema {show(schema.name)} is declared twice"
+            # Two files may bind different profiles to one schema; only one of them may say whose it is.
+            twice.once(("schema", number, schema.name), schema.source, text, role=None)
+            if schema.owner is not None and not twice.seen_in(("schema", number, schema.name), schema.source):
+                text = f"the owner of the schema {show(schema.name)} is declared twice"
+                twice.once(("owner", schema.name), f"{schema.source}.owner", text, role=schema.owner)
+        if len(parts) > 1:
+            _once_across(number, manifest, twice)
+    overrides = {
+        role.name: role.source
+        for one in parts
+        for role in one.manifest.roles
+        if role.privilege_reconciliation is not None
+    }
+    for one in parts:
+        for name, place in one.retired:
+            if name in overrides:
+                twice.problem(
+                    place,
+                    f"the role {show(name)} is retired here and carries privilege_reconciliation in {overrides[name]}:"
+                    " a role cannot be kept from losing privileges and be retired",
+                    role=name,
+                )
+    manifests = [one.manifest for one in parts]
+    return (
+        Manifest(
+            default_owner=default_owner[0],
+            default_owner_source=default_owner[1] or "default_owner",
+            role_pattern=role_pattern[0] or Manifest.role_pattern,
+            profiles={name: profile for one in reversed(manifests) for name, profile in one.profiles.items()},
+            schemas=tuple(item for one in manifests for item in one.schemas),
+            roles=tuple(item for one in manifests for item in one.roles),
+            memberships=tuple(item for one in manifests for item in one.memberships),
+            grants=tuple(item for one in manifests for item in one.grants),
+            default_privileges=tuple(item for one in manifests for item in one.default_privileges),
+            scope=replace(
+                Manifest().scope,
+                schemas=tuple(item for one in manifests for item in one.scope.schemas),
+                ignore_roles=tuple(item for one in manifests for item in one.scope.ignore_roles),
+            ),
+            assume_roles=assumed,
+            files=labels,
+            unreadable=frozenset(name for one in manifests for name in one.unreadable),
+        ),
+        twice.problems,
+    )
+
+
+def _agree(parts: Sequence[Part], name: str, twice: "_Twice") -> Tuple[Optional[str], Optional[str]]:
+    """A single value that several sources may give when they give the same one."""
+    value: Optional[str] = None
+    place: Optional[str] = None
+    for one in parts:
+        if name not in one.given:
+            continue
+        other = getattr(one.manifest, name)
+        if place is None:
+            value, place = other, one.given[name]
+        elif other != value:
+            twice.problem(one.given[name], f"{show(other)} differs from {show(value)} in {place}: a manifest has one {name}")
+    return value, place
+
+
+def _once_across(number: int, manifest: Manifest, twice: "_Twice") -> None:
+    """Rules and edges that another file declares as well. Within one file they add up."""
+    for stanza in manifest.memberships:
+        for member in stanza.members:
+            text = f"the membership of {show(member.name)} in {show(stanza.role)} is declared in two files"
+            twice.once_per_part(("edge", stanza.role, member.name), number, member.source, text, role=member.name)
+    for rule in manifest.grants:
+        for name in sorted(rule.privileges):
+            key = ("grant", rule.role, rule.object, rule.present, name)
+            text = f"the same rule for {show(rule.role)} ({name}) is declared in two files"
+            twice.once_per_part(key, number, rule.source, text, role=rule.role)
+    for entry in manifest.default_privileges:
+        for grant in entry.grant:
+            for name in sorted(grant.privileges):
+                key = ("default", entry.owner, entry.schema, grant.role, grant.on_type, grant.present, name)
+                text = f"the same default privilege for {show(grant.role)} ({name}) is declared in two files"
+                twice.once_per_part(key, number, grant.source, text, role=grant.role)
+
+
+class _Twice:
+    """Finds what is declared twice, and names both places."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self.problems: List[Problem] = []
+        self._labels = labels
+        self._first: Dict[Tuple[Any, ...], Tuple[int, str]] = {}
+        self._told: Dict[Tuple[str, str], bool] = {}
+
+    def problem(self, source: str, message: str, *, role: Optional[str] = None) -> None:
+        """One more problem at a place that has a source already."""
+        self.problems.append(
+            Problem(path=source, file=file_of(source, self._labels), role=_named(role), message=message)
+        )
+
+    def once(self, key: Tuple[Any, ...], source: str, message: str, *, role: Optional[str] = None) -> None:
+        """The thing may be declared only once."""
+        first = self._first.setdefault(key, (0, source))[1]
+        if first != source:
+            self.problem(source, f"{message}: in {first} and in {source}", role=role)
+
+    def seen_in(self, key: Tuple[Any, ...], source: str) -> bool:
+        """Whether the thing was declared before, elsewhere."""
+        return self._first[key][1] != source
+
+    def once_per_part(self, key: Tuple[Any, ...], number: int, source: str, message: str, *, role: Optional[str]) -> None:
+        """The thing may be declared in one part only; two places are told once, however many privileges they share."""
+        part_number, first = self._first.setdefault(key, (number, source))
+        if part_number != number and (first, source) not in self._told:
+            self._told[(first, source)] = True
+            self.problem(source, f"{message}: in {first} and in {source}", role=role)
+
+
+def _named(role: Optional[str]) -> Optional[str]:
+    return None if role == privileges.PUBLIC else role
+
+
+def file_of(source: str, labels: Mapping[str, str]) -> Optional[str]:
+    """The whole name of the file that a source lies in."""
+    for label, path in labels.items():
+        if source.startswith(f"{label}: "):
+            return path
+    return None

@@ -1,0 +1,712 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""What a manifest may contain: the one description behind the argument spec, the validator and the documentation.
+
+An option is written as AnsibleModule wants it, plus keys that only this collection reads:
+
+``description``: paragraphs in Ansible's markup. ``in_effect``: what an omitted option means. ``judge``: what kind of
+text it is (``validate.TEXTS``). ``minimum``, ``maximum``: of a number. ``nonempty``: an empty list is an error.
+``about``: the key of an item that names the role the item is about. ``values``: the options of each value of a dict
+with free keys. ``refused``: keys that are wrong here, with what to say. ``not_yet``: keys that the collection knows and
+does not support yet, with which values of it that concerns. ``choices_not_yet``: the same for choices. ``not_yet_true``: the
+same for the value true. ``choice_notes``: what to say about a choice that people expect and that is not there.
+
+No option of the manifest has ``default``: then an omitted one could not be told from a given one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, Mapping, Tuple
+
+from ..privileges import KIND_ALIASES, KINDS, KINDS_NOT_YET
+
+Option = Dict[str, Any]
+Options = Dict[str, Option]
+
+#: For ``not_yet``: any value but null; anything but an empty list or dict.
+GIVEN = "given"
+NONEMPTY = "nonempty"
+
+DEFAULT_ROLE_PATTERN = "{schema}-{profile}"
+
+#: PostgreSQL keeps a connection limit as a signed 32-bit number.
+_INT_MAX = 2147483647
+
+
+def _with_aliases(kinds: Tuple[str, ...]) -> Tuple[str, ...]:
+    return kinds + tuple(alias for alias, kind in KIND_ALIASES.items() if kind in kinds)
+
+
+#: What ``object.type`` may be, and what it may be one day.
+OBJECT_TYPES = _with_aliases(tuple(kind for kind in KINDS if kind not in KINDS_NOT_YET))
+OBJECT_TYPES_NOT_YET = _with_aliases(tuple(kind for kind in KINDS if kind in KINDS_NOT_YET))
+
+#: The same for ``on_type`` of default privileges.
+ON_TYPES = _with_aliases(tuple(k.name for k in KINDS.values() if k.default_acl and k.name not in KINDS_NOT_YET))
+ON_TYPES_NOT_YET = _with_aliases(tuple(k.name for k in KINDS.values() if k.default_acl and k.name in KINDS_NOT_YET))
+
+_PRIVILEGES: Option = {
+    "type": "list",
+    "elements": "str",
+    "required": True,
+    "nonempty": True,
+    "description": [
+        "Privileges by their SQL names, in any case.",
+        "V(ALL) means every privilege that the type has on the connected server's version.",
+    ],
+}
+
+_ENSURE: Option = {
+    "type": "str",
+    "choices": ["present", "absent"],
+    "in_effect": "V(present)",
+    "description": [
+        "V(absent) takes the privileges away from the role. It never makes anything managed.",
+    ],
+}
+
+_WITH_GRANT_OPTION: Option = {
+    "type": "bool",
+    "in_effect": "V(false)",
+    "not_yet_true": True,
+    "description": [
+        "Whether the role may grant the privileges onward.",
+        "V(true) is not supported yet.",
+    ],
+}
+
+_OBJECT_TYPE: Option = {
+    "type": "str",
+    "required": True,
+    "choices": list(OBJECT_TYPES),
+    "choices_not_yet": OBJECT_TYPES_NOT_YET,
+    "description": [
+        "What kind of object.",
+        "V(table) covers partitioned and foreign tables as well, V(function) (also written V(routine)) covers"
+        " functions, aggregates, window functions and procedures.",
+    ],
+}
+
+_OBJECT_NAME: Option = {
+    "type": "str",
+    "judge": "object_name",
+    "description": [
+        "The object's name.",
+        "V(*) means every object of the type in the schema that exists when the run reads the catalog, except those"
+        " that belong to an extension.",
+        "A function is written C(name(argument types)), or with its bare name where that is not overloaded.",
+        "Required, except for the type V(database), where it defaults to the connected database.",
+    ],
+}
+
+_PROFILE_SCHEMA = "a profile's objects lie in the schema that the profile is bound to: leave it out"
+_PROFILE_ROLE = "a profile names no role: its privileges go to the roles generated from it"
+
+#: A profile's object: it lies in the bound schema.
+_PROFILE_OBJECT: Option = {
+    "type": "dict",
+    "required": True,
+    "aliases": ["on"],
+    "options": {
+        "type": _OBJECT_TYPE,
+        "name": {
+            **_OBJECT_NAME,
+            "description": [
+                "The object's name, or V(*).",
+                "Required, except for the type V(schema), which means the bound schema and takes none.",
+            ],
+        },
+    },
+    "refused": {"schema": _PROFILE_SCHEMA},
+    "description": ["The object. It lies in the schema that the profile is bound to."],
+}
+
+_ON_TYPE: Option = {
+    "type": "str",
+    "required": True,
+    "choices": list(ON_TYPES),
+    "choices_not_yet": ON_TYPES_NOT_YET,
+    "choice_notes": {
+        "view": "default privileges on table cover views as well",
+        "materialized_view": "default privileges on table cover materialized views as well",
+        "database": "databases have no default privileges",
+    },
+    "description": [
+        "The kind of objects still to be created.",
+        "V(table) covers views and materialized views as well, V(function) (also written V(routine)) every routine.",
+        "V(schema) is global only.",
+    ],
+}
+
+PROFILE_OPTIONS: Options = {
+    "login": {
+        "type": "bool",
+        "in_effect": "V(false)",
+        "description": ["Whether the generated roles may log in."],
+    },
+    "inherit": {
+        "type": "bool",
+        "in_effect": "V(true)",
+        "description": ["Whether the generated roles inherit the privileges of roles they are members of."],
+    },
+    "grants": {
+        "type": "list",
+        "elements": "dict",
+        "in_effect": "none",
+        "description": ["Privileges of each generated role, in the schema that it is generated for."],
+        "not_yet": {"columns": GIVEN},
+        "refused": {"role": _PROFILE_ROLE},
+        "options": {
+            "privileges": _PRIVILEGES,
+            "object": _PROFILE_OBJECT,
+            "with_grant_option": _WITH_GRANT_OPTION,
+            "ensure": _ENSURE,
+        },
+    },
+    "default_privileges": {
+        "type": "list",
+        "elements": "dict",
+        "in_effect": "none",
+        "description": [
+            "Privileges on objects still to be created in the schema, by the schema's owner, or by C(default_owner)"
+            " where the schema names none.",
+        ],
+        "refused": {
+            "role": _PROFILE_ROLE,
+            "schema": _PROFILE_SCHEMA,
+            "owner": "a profile's default privileges are those of the schema's owner: leave it out",
+        },
+        "options": {
+            "privileges": _PRIVILEGES,
+            "on_type": _ON_TYPE,
+            "with_grant_option": _WITH_GRANT_OPTION,
+            "ensure": _ENSURE,
+        },
+    },
+}
+
+ROLE_OPTIONS: Options = {
+    "name": {
+        "type": "str",
+        "required": True,
+        "judge": "declared_role",
+        "description": [
+            "The role's name, 1 to 63 bytes, case kept.",
+            "Not C(public) or C(none) in any case. A name that begins with C(pg_) needs O(roles[].external=true).",
+        ],
+    },
+    "comment": {
+        "type": "str",
+        "judge": "comment",
+        "in_effect": "untouched",
+        "description": ["The comment on the role. An empty text removes it."],
+    },
+    "login": {
+        "type": "bool",
+        "in_effect": "V(false)",
+        "description": ["Whether the role may log in."],
+    },
+    "superuser": {
+        "type": "bool",
+        "in_effect": "V(false)",
+        "description": ["Whether the role is a superuser."],
+    },
+    "createdb": {
+        "type": "bool",
+        "in_effect": "V(false)",
+        "description": ["Whether the role may create databases."],
+    },
+    "createrole": {
+        "type": "bool",
+        "in_effect": "V(false)",
+        "description": ["Whether the role may create and manage roles."],
+    },
+    "replication": {
+        "type": "bool",
+        "in_effect": "V(false)",
+        "description": ["Whether the role may replicate."],
+    },
+    "bypassrls": {
+        "type": "bool",
+        "in_effect": "V(false)",
+        "description": ["Whether row-level security leaves the role alone."],
+    },
+    "inherit": {
+        "type": "bool",
+        "in_effect": "V(true)",
+        "description": ["Whether the role inherits the privileges of roles it is a member of."],
+    },
+    "connection_limit": {
+        "type": "int",
+        "minimum": -1,
+        "maximum": _INT_MAX,
+        "in_effect": "V(-1)",
+        "description": ["How many connections the role may have at once. V(-1) means no limit, V(0) means none."],
+    },
+    "valid_until": {
+        "type": "str",
+        "aliases": ["password_valid_until"],
+        "judge": "instant",
+        "in_effect": "no expiry",
+        "description": [
+            "When the role's password stops to work: ISO 8601 with a time zone, for example"
+            " V(2027-01-31T23:59:59+01:00), or V(infinity).",
+            "Compared as a point in time, to the microsecond.",
+        ],
+    },
+    "external": {
+        "type": "bool",
+        "in_effect": "V(false)",
+        "description": [
+            "Whether someone else creates, alters and drops the role. It must exist, and takes no attributes and no"
+            " comment.",
+            "Its memberships in managed groups and the privileges granted to it are managed all the same.",
+        ],
+    },
+    "privilege_reconciliation": {
+        "type": "str",
+        "choices": ["additive"],
+        "in_effect": "as O(reconciliation_mode) says",
+        "description": [
+            "V(additive) keeps the privileges that this role holds and nobody declared: revokes whose grantee is this"
+            " role are held back, counted and reported.",
+            "It only loosens O(reconciliation_mode). Declared privileges, an explicit V(absent) and memberships"
+            " converge all the same.",
+        ],
+    },
+}
+
+#: The role attributes that an external role cannot have.
+ROLE_ATTRIBUTES: Tuple[str, ...] = (
+    "login",
+    "superuser",
+    "createdb",
+    "createrole",
+    "replication",
+    "bypassrls",
+    "inherit",
+    "connection_limit",
+    "valid_until",
+)
+
+#: The sections of a manifest: options of the module, and the keys of a YAML file.
+SECTIONS: Options = {
+    "default_owner": {
+        "type": "str",
+        "judge": "role",
+        "in_effect": "none",
+        "description": [
+            "Owner of the schemas that the run creates, and of default privileges that name no owner.",
+            "It never moves an existing schema: that takes O(schemas[].owner).",
+            "Without it, default privileges that name no owner are an error.",
+        ],
+    },
+    "profiles": {
+        "type": "dict",
+        "values": PROFILE_OPTIONS,
+        "not_yet": {"config": GIVEN},
+        "in_effect": "none",
+        "description": [
+            "Privilege templates by name. Each schema that lists a profile in O(schemas[].profiles) gets a role, named by"
+            " O(role_pattern), with the profile's privileges in that schema.",
+            "A profile is a dict with the keys C(login), C(inherit), C(grants) and C(default_privileges), all optional.",
+            "An item of C(grants) looks like one of O(grants), without C(role) and without C(object.schema): a target of"
+            " the type V(schema) is the bound schema, every other target lies in it.",
+            "An item of C(default_privileges) has C(privileges), C(on_type) and C(ensure). The owner is the schema's"
+            " O(schemas[].owner), or O(default_owner) where the schema names none.",
+        ],
+    },
+    "role_pattern": {
+        "type": "str",
+        "judge": "role_pattern",
+        "in_effect": "V({schema}-{profile})",
+        "description": [
+            "How roles generated from profiles are named. O(schemas[].role_pattern) wins over it.",
+            "It must contain C({profile}), and usually C({schema}). Each resulting name must be unique and at most 63"
+            " bytes long.",
+        ],
+    },
+    "schemas": {
+        "type": "list",
+        "elements": "dict",
+        "in_effect": "none",
+        "description": [
+            "Schemas to create when they are missing, to keep owned by their owner, and to bind profiles to.",
+            "Schemas are never dropped, and the objects in them never change owner.",
+        ],
+        "options": {
+            "name": {
+                "type": "str",
+                "required": True,
+                "judge": "declared_schema",
+                "description": ["The schema's name. Names that begin with C(pg_) are reserved."],
+            },
+            "owner": {
+                "type": "str",
+                "judge": "role",
+                "in_effect": "untouched, and O(default_owner) for a schema that the run creates",
+                "description": ["The role that owns the schema."],
+            },
+            "profiles": {
+                "type": "list",
+                "elements": "str",
+                "judge": "profile_name",
+                "in_effect": "none",
+                "description": ["Names of O(profiles) to generate roles from, for this schema."],
+            },
+            "role_pattern": {
+                "type": "str",
+                "judge": "role_pattern",
+                "in_effect": "as O(role_pattern)",
+                "description": ["How this schema's generated roles are named."],
+            },
+        },
+    },
+    "roles": {
+        "type": "list",
+        "elements": "dict",
+        "about": "name",
+        "in_effect": "none",
+        "description": [
+            "Roles and their attributes.",
+            "An omitted attribute means PostgreSQL's default and is enforced, except on external roles and, in"
+            " O(reconciliation_mode=additive), on roles that already exist.",
+        ],
+        "not_yet": {
+            "password": GIVEN,
+            "password_from_env": GIVEN,
+            "password_encryption": GIVEN,
+            "password_format": GIVEN,
+            "config": GIVEN,
+            "member_of": GIVEN,
+            "members": GIVEN,
+        },
+        "options": ROLE_OPTIONS,
+    },
+    "memberships": {
+        "type": "list",
+        "elements": "dict",
+        "about": "role",
+        "in_effect": "none",
+        "description": ["Which roles are members of which."],
+        "options": {
+            "role": {
+                "type": "str",
+                "required": True,
+                "judge": "role",
+                "description": ["The group: the role that others are members of."],
+            },
+            "members": {
+                "type": "list",
+                "elements": "dict",
+                "in_effect": "none",
+                "description": ["Its members."],
+                "options": {
+                    "name": {
+                        "type": "str",
+                        "required": True,
+                        "judge": "role",
+                        "description": ["The member."],
+                    },
+                    "admin": {
+                        "type": "bool",
+                        "in_effect": "V(false), enforced",
+                        "description": ["Whether the member may give the membership to others."],
+                    },
+                    "inherit": {
+                        "type": "bool",
+                        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
+                        "description": [
+                            "Whether the member has the group's privileges without C(SET ROLE).",
+                            "A setting of each membership from PostgreSQL 16 on. Before, it must not contradict the"
+                            " member's own O(roles[].inherit).",
+                        ],
+                    },
+                    "set": {
+                        "type": "bool",
+                        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
+                        "description": [
+                            "Whether the member may C(SET ROLE) to the group. V(false) needs PostgreSQL 16.",
+                        ],
+                    },
+                },
+            },
+            "exclusive": {
+                "type": "bool",
+                "in_effect": "V(false)",
+                "description": [
+                    "Whether members that nobody declared leave the group even where the group itself is not managed"
+                    " (an external, predefined or undeclared role).",
+                ],
+            },
+        },
+    },
+    "grants": {
+        "type": "list",
+        "elements": "dict",
+        "about": "role",
+        "in_effect": "none",
+        "description": [
+            "Privileges on objects that exist.",
+            "Several rules for one object add up. A rule that names an object beats one with V(*), whichever says"
+            " V(absent). Two rules of one level that contradict each other are an error.",
+        ],
+        "not_yet": {"columns": GIVEN},
+        "options": {
+            "role": {
+                "type": "str",
+                "required": True,
+                "judge": "grantee",
+                "description": ["The role that holds the privileges. C(PUBLIC), in any case, means everyone."],
+            },
+            "privileges": _PRIVILEGES,
+            "object": {
+                "type": "dict",
+                "required": True,
+                "aliases": ["on"],
+                "description": [
+                    "The object, or with V(*) as its name the objects. C(on) is accepted for it, in playbooks quoted"
+                    " (YAML reads an unquoted C(on) as true).",
+                ],
+                "options": {
+                    "type": _OBJECT_TYPE,
+                    "schema": {
+                        "type": "str",
+                        "judge": "schema",
+                        "description": [
+                            "The schema that the object lies in.",
+                            "Required, except for the types V(schema) and V(database), which take none.",
+                        ],
+                    },
+                    "name": _OBJECT_NAME,
+                },
+            },
+            "with_grant_option": _WITH_GRANT_OPTION,
+            "ensure": _ENSURE,
+        },
+    },
+    "default_privileges": {
+        "type": "list",
+        "elements": "dict",
+        "in_effect": "none",
+        "description": ["Privileges on objects still to be created."],
+        "options": {
+            "owner": {
+                "type": "str",
+                "judge": "role",
+                "in_effect": "O(default_owner)",
+                "description": ["The role that will create the objects. Its groups do not count, as in PostgreSQL."],
+            },
+            "schema": {
+                "type": "str",
+                "judge": "schema",
+                "in_effect": "the owner's global default privileges",
+                "description": ["The schema that the objects will be created in."],
+            },
+            "scope": {
+                "type": "dict",
+                "in_effect": "global without O(default_privileges[].schema)",
+                "description": ["C({type: global}) says in words that there is no O(default_privileges[].schema)."],
+                "options": {
+                    "type": {
+                        "type": "str",
+                        "required": True,
+                        "choices": ["global"],
+                        "description": ["Only V(global)."],
+                    },
+                },
+            },
+            "grant": {
+                "type": "list",
+                "elements": "dict",
+                "required": True,
+                "nonempty": True,
+                "about": "role",
+                "description": ["Who gets what."],
+                "options": {
+                    "role": {
+                        "type": "str",
+                        "required": True,
+                        "judge": "grantee",
+                        "description": ["The role that gets the privileges. C(PUBLIC), in any case, means everyone."],
+                    },
+                    "privileges": _PRIVILEGES,
+                    "on_type": _ON_TYPE,
+                    "with_grant_option": _WITH_GRANT_OPTION,
+                    "ensure": {
+                        **_ENSURE,
+                        "description": [
+                            "V(absent) takes the privileges away from the role.",
+                            "The EXECUTE that C(PUBLIC) has on new functions by default can only be taken away globally:"
+                            " without O(default_privileges[].schema).",
+                        ],
+                    },
+                },
+            },
+        },
+    },
+    "scope": {
+        "type": "dict",
+        "in_effect": "none",
+        "description": [
+            "What stays managed even when no rule names it, and what is never touched.",
+            "The patterns are shell-style (C(*), C(?), C([abc])), compared with case, and need a literal character.",
+        ],
+        "not_yet": {"roles": NONEMPTY},
+        "options": {
+            "schemas": {
+                "type": "list",
+                "elements": "str",
+                "judge": "pattern",
+                "in_effect": "V([])",
+                "description": ["Patterns of schemas that stay managed after the last rule about them is deleted."],
+            },
+            "ignore_roles": {
+                "type": "list",
+                "elements": "str",
+                "judge": "pattern",
+                "in_effect": "V([])",
+                "description": [
+                    "Patterns of roles that no statement ever names, not even as a grantee.",
+                    "A pattern that matches a role which the manifest names is an error.",
+                ],
+            },
+        },
+    },
+}
+
+#: Sections that are known and not supported yet.
+SECTIONS_NOT_YET: Mapping[str, str] = {"retirements": NONEMPTY}
+
+#: Everything about the manifest that the module takes.
+MANIFEST_OPTIONS: Options = {
+    **SECTIONS,
+    "assume_roles": {
+        "type": "list",
+        "elements": "str",
+        "judge": "role",
+        "in_effect": "V([])",
+        "description": [
+            "Names of roles that another run declares, for example the run for another database of the cluster.",
+            "They may be named anywhere in the manifest. This run neither creates, alters nor drops them, nor touches a"
+            " membership between two of them. In check mode they need not exist.",
+        ],
+    },
+    "manifest_files": {
+        "type": "list",
+        "elements": "path",
+        "nonempty": True,
+        "in_effect": "the sections are given as options",
+        "description": [
+            "YAML files to read the manifest from, as absolute paths where the module runs. Needs PyYAML there.",
+            "A file holds the sections as its keys. Several files are composed into one manifest; two files that declare"
+            " the same role, schema owner, profile, rule or membership are an error.",
+            "Files are not templated and not decrypted.",
+            "Not together with a section given as an option.",
+        ],
+    },
+}
+
+#: How far a run goes, and how it runs.
+RUN_OPTIONS: Options = {
+    "reconciliation_mode": {
+        "type": "str",
+        "choices": ["authoritative", "adopt", "additive"],
+        "default": "authoritative",
+        "description": [
+            "How far the run may go.",
+            "V(authoritative) makes what the manifest manages exactly what it says.",
+            "V(adopt) drops no role, and gives an existing schema another owner only with O(adopt_schema_owners=true).",
+            "V(additive) only adds: nobody's access is ever lowered.",
+        ],
+    },
+    "undeclared_grantees": {
+        "type": "str",
+        "choices": ["revoke", "keep"],
+        "in_effect": "V(revoke), with guards",
+        "description": [
+            "What becomes of privileges that roles which the manifest does not declare hold on managed objects.",
+            "V(revoke) revokes them. V(keep) keeps and reports them.",
+            "When not given, they are revoked, but the run fails before its first statement when more than 20 undeclared"
+            " roles would lose something, or when one of them is connected, or owns a view, rule or C(SECURITY DEFINER)"
+            " function in the database.",
+        ],
+    },
+    "adopt_schema_owners": {
+        "type": "bool",
+        "default": False,
+        "description": ["Whether O(reconciliation_mode=adopt) may give an existing schema the declared owner."],
+    },
+    "statement_timeout": {
+        "type": "int",
+        "default": 0,
+        "description": ["Seconds that a single statement may take. V(0) means no limit."],
+    },
+    "facts": {
+        "type": "bool",
+        "default": True,
+        "description": ["Whether to return RV(ansible_facts.pg_role_reconcile)."],
+    },
+}
+
+#: Module options that are known and not supported yet.
+OPTIONS_NOT_YET: FrozenSet[str] = frozenset(
+    {
+        "passwords",
+        "update_password",
+        "fingerprint_key",
+        "fingerprint_key_file",
+        "fingerprint_store",
+        "allow_cleartext",
+        "max_drops",
+        "max_revokes",
+        "expected_digest",
+        "expected_system_identifier",
+        "lock_timeout",
+        "rehearse",
+        "plan_file",
+        "undo_file",
+        "explain",
+    }
+)
+
+#: The names of the connection options, so that the validator knows them. ``connection.py`` has the options.
+CONNECTION_NAMES: FrozenSet[str] = frozenset(
+    {
+        "login_host",
+        "login_port",
+        "login_user",
+        "login_password",
+        "login_db",
+        "login_unix_socket",
+        "ssl_mode",
+        "ca_cert",
+        "ssl_rootcert",
+        "ssl_cert",
+        "ssl_key",
+        "connect_params",
+        "session_role",
+    }
+)
+
+_ANSIBLE_KEYS = frozenset({"type", "elements", "required", "choices", "aliases", "no_log", "default"})
+
+
+def ansible_options(options: Options) -> Dict[str, Any]:
+    """Options as AnsibleModule wants them: without the keys that only this collection reads."""
+    result: Dict[str, Any] = {}
+    for name, option in options.items():
+        plain = {key: value for key, value in option.items() if key in _ANSIBLE_KEYS}
+        if "options" in option:
+            plain["options"] = ansible_options(option["options"])
+        result[name] = plain
+    return result
+
+
+def argument_spec() -> Dict[str, Any]:
+    """The argument spec of the manifest and run options, for AnsibleModule."""
+    return ansible_options({**MANIFEST_OPTIONS, **RUN_OPTIONS})

@@ -1,0 +1,555 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Judges raw values against the spec: every problem with its path, nothing coerced that a person did not mean."""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import re
+from dataclasses import dataclass
+from typing import AbstractSet, Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
+
+from .. import privileges
+from ..problems import MANIFEST_INVALID, NOT_SUPPORTED, Problem
+from .model import INFINITY, Instant
+from .spec import NONEMPTY, Option, Options
+
+#: PostgreSQL truncates longer names (NAMEDATALEN - 1).
+NAME_BYTES = 63
+
+#: How much of a value a message shows.
+_SHOWN = 70
+
+_SUGGESTIONS = 20000
+
+
+class _Broken:
+    """What a value becomes that was given and cannot be used: its problem is reported, so nothing else should be."""
+
+    def __repr__(self) -> str:
+        return "BROKEN"
+
+
+BROKEN = _Broken()
+
+
+@dataclass(frozen=True)
+class Unplain:
+    """A YAML number that is not written in plain decimal, as it was written."""
+
+    text: str
+
+
+class _Refused(Exception):
+    """A text that is not what it should be."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One usable element of a list, with the path it had before unusable ones were left out."""
+
+    path: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The usable values of one dict by the options' own names, and the names of those that were given and are not."""
+
+    path: str
+    values: Mapping[str, Any]
+    broken: FrozenSet[str]
+
+    def __getitem__(self, name: str) -> Any:
+        """The value; None when it was omitted or unusable."""
+        return self.values.get(name)
+
+    def items(self, name: str) -> Tuple[Item, ...]:
+        """The usable elements of a list."""
+        return self.values.get(name) or ()
+
+    def omitted(self, name: str) -> bool:
+        """Whether nothing was given, not even something unusable."""
+        return name not in self.values and name not in self.broken
+
+    def place(self, name: str) -> str:
+        """The path of one of the keys."""
+        return join(self.path, name)
+
+
+def join(path: str, key: object) -> str:
+    """The path of a key in a dict."""
+    name = key if isinstance(key, str) and re.fullmatch(r"[\w$@+-]+", key) else show(key)
+    return f"{path}.{name}" if path else str(name)
+
+
+def show(value: Any) -> str:
+    """A value as messages print it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if isinstance(value, Unplain):
+        return value.text
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value.isoformat()
+    text = value if isinstance(value, str) else str(value)
+    if len(text) > _SHOWN:
+        text = text[:_SHOWN] + "..."
+    return repr(text) if isinstance(value, str) else text
+
+
+def describe(value: Any, *, secret: bool = False) -> str:
+    """What a value is, in words, and the value itself where it is short and no secret."""
+    if value is None:
+        return "null"
+    if isinstance(value, Mapping):
+        return "a dict"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if isinstance(value, bool):
+        kind = "a boolean"
+    elif isinstance(value, (int, float, Unplain)):
+        kind = "a number"
+    elif isinstance(value, (datetime.date, datetime.datetime)):
+        kind = "a date"
+    elif isinstance(value, str):
+        kind = "text"
+    else:
+        return "something else"
+    return kind if secret else f"{kind}: {show(value)}"
+
+
+class Suggester:
+    """Finds the name that was probably meant. Bounded: a manifest with thousands of unknown names stays fast."""
+
+    def __init__(self, names: Iterable[str], budget: int = _SUGGESTIONS) -> None:
+        self._names = sorted(set(names))
+        self._lower = {name.lower(): name for name in self._names}
+        self._budget = budget
+        self._found: Dict[str, Optional[str]] = {}
+
+    def nearest(self, name: str) -> Optional[str]:
+        """The nearest known name, or None."""
+        if name not in self._found:
+            self._found[name] = self._search(name)
+        return self._found[name]
+
+    def _search(self, name: str) -> Optional[str]:
+        same = self._lower.get(name.lower())
+        if same is not None:
+            return same
+        if self._budget < len(self._names):
+            return None
+        self._budget -= len(self._names)
+        near = difflib.get_close_matches(name, self._names, n=1, cutoff=0.7)
+        return near[0] if near else None
+
+    def hint(self, name: str) -> str:
+        """``; did you mean 'x'?`` or nothing."""
+        near = self.nearest(name)
+        return f"; did you mean {show(near)}?" if near is not None else ""
+
+
+# ---- texts -------------------------------------------------------------------------------------------------------
+
+
+def check_name(text: str) -> str:
+    """A name that PostgreSQL can hold."""
+    if not text:
+        raise _Refused("must not be empty")
+    if "\0" in text:
+        raise _Refused("must not contain a NUL character")
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise _Refused("is not valid Unicode text") from None
+    if size > NAME_BYTES:
+        raise _Refused(f"{show(text)} is {size} bytes long, and PostgreSQL's names have at most {NAME_BYTES}")
+    return text
+
+
+def reserved(name: str) -> bool:
+    """Whether SQL keeps the word for itself, so that no role can have it as its name."""
+    return name.lower() in ("public", "none")
+
+
+def _role(text: str) -> str:
+    if text.lower() == "public":
+        raise _Refused(f"{show(text)} is the pseudo-role PUBLIC, which can only be a grantee")
+    if text.lower() == "none":
+        raise _Refused(f"{show(text)} is a reserved word, no role can have this name")
+    return check_name(text)
+
+
+def _declared_role(text: str) -> str:
+    if reserved(text):
+        raise _Refused(f"{show(text)} is a reserved word, no role can have this name")
+    return check_name(text)
+
+
+def _grantee(text: str) -> str:
+    if text.lower() == "public":
+        return privileges.PUBLIC
+    return _role(text)
+
+
+def _schema(text: str) -> str:
+    if text == "*":
+        raise _Refused("'*' is only for an object's name, a rule reaches one schema")
+    return check_name(text)
+
+
+def _declared_schema(text: str) -> str:
+    if privileges.is_system_schema(text):
+        raise _Refused(f"{show(text)} is reserved for PostgreSQL's own schemas: rules may name objects in it, no more")
+    return _schema(text)
+
+
+def _object_name(text: str) -> str:
+    # A routine's signature may be longer than a name, so the length is judged where the type is known.
+    if not text:
+        raise _Refused("must not be empty")
+    if "\0" in text:
+        raise _Refused("must not contain a NUL character")
+    return text
+
+
+def _comment(text: str) -> str:
+    if "\0" in text:
+        raise _Refused("must not contain a NUL character")
+    return text
+
+
+def _profile_name(text: str) -> str:
+    return check_name(text)
+
+
+def _pattern(text: str) -> str:
+    if "\0" in text:
+        raise _Refused("must not contain a NUL character")
+    # A bracket expression stands for a character like ? does; a bracket that nothing closes is a literal one.
+    if not re.sub(r"\[!?\]?[^\]]*\]|[*?]", "", text):
+        raise _Refused(f"{show(text)} would match every name: a pattern needs a literal character")
+    return text
+
+
+def _role_pattern(text: str) -> str:
+    if "\0" in text:
+        raise _Refused("must not contain a NUL character")
+    for word in re.findall(r"\{(\w*)\}", text):
+        if word not in ("schema", "profile"):
+            raise _Refused(f"{show(text)} contains {{{word}}}; only {{schema}} and {{profile}} are replaced")
+    if "{profile}" not in text:
+        raise _Refused(f"{show(text)} must contain {{profile}}")
+    return text
+
+
+_INSTANT = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,6}))?)?\s?(?:([Zz])|([+-])(\d{2})(?::?(\d{2}))?)?",
+    re.ASCII,
+)
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def _instant(text: str) -> Instant:
+    if text.lower() == INFINITY:
+        return INFINITY
+    match = _INSTANT.fullmatch(text)
+    form = "write ISO 8601 with a time zone, such as '2027-01-31T23:59:59+01:00', or 'infinity'"
+    if match is None:
+        raise _Refused(f"{show(text)} is not a point in time: {form}")
+    year, month, day, hour, minute, second, fraction, zulu, sign, zone_hour, zone_minute = match.groups()
+    if not zulu and not sign:
+        raise _Refused(f"{show(text)} has no time zone: {form}")
+    try:
+        local = datetime.datetime(
+            int(year), int(month), int(day), int(hour), int(minute), int(second or 0), int((fraction or "").ljust(6, "0"))
+        )
+    except ValueError as exc:
+        raise _Refused(f"{show(text)} is not a point in time ({exc})") from None
+    if int(zone_hour or 0) > 15 or int(zone_minute or 0) > 59:
+        raise _Refused(f"{show(text)} has an impossible time zone")
+    offset = datetime.timedelta(hours=int(zone_hour or 0), minutes=int(zone_minute or 0))
+    since = local - _EPOCH - (-offset if sign == "-" else offset)
+    return since // datetime.timedelta(microseconds=1)
+
+
+#: What a text may be, by the spec's ``judge``: returns the value to use, or raises with what is wrong.
+TEXTS: Mapping[str, Callable[[str], Any]] = {
+    "role": _role,
+    "declared_role": _declared_role,
+    "grantee": _grantee,
+    "schema": _schema,
+    "declared_schema": _declared_schema,
+    "object_name": _object_name,
+    "comment": _comment,
+    "profile_name": _profile_name,
+    "pattern": _pattern,
+    "role_pattern": _role_pattern,
+    "instant": _instant,
+}
+
+
+# ---- the judge ---------------------------------------------------------------------------------------------------
+
+
+class Judge:
+    """Collects what is wrong with one source: the module's options, or one file.
+
+    ``label`` stands before every path; ``native`` says that values have real types (a file), so that text is never
+    taken for a boolean or a number.
+    """
+
+    def __init__(self, label: Optional[str] = None, file: Optional[str] = None, native: bool = False) -> None:
+        self.label = label
+        self.file = file
+        self.native = native
+        self.problems: List[Problem] = []
+        self._role: Optional[str] = None
+        self._secret = False
+        self._suggesters: Dict[Tuple[str, ...], Suggester] = {}
+
+    def source(self, path: str) -> str:
+        """A path as messages print it."""
+        return f"{self.label}: {path}" if self.label and path else (self.label or path)
+
+    def report(
+        self,
+        path: str,
+        message: str,
+        *,
+        role: Optional[str] = None,
+        about: Optional[str] = None,
+        hint: Optional[str] = None,
+        code: str = MANIFEST_INVALID,
+    ) -> None:
+        """One more problem. ``about`` is the object it is about."""
+        self.problems.append(
+            Problem(
+                path=self.source(path),
+                file=self.file,
+                role=role or self._role,
+                object=about,
+                message=message,
+                hint=hint,
+                code=code,
+            )
+        )
+
+    def not_yet(self, path: str, what: str) -> None:
+        """Something that the collection knows and does not support."""
+        self.report(path, f"{what} is not supported yet", code=NOT_SUPPORTED)
+
+    def suggest(self, names: Iterable[str], name: str) -> str:
+        """``; did you mean 'x'?`` or nothing."""
+        key = tuple(names)
+        if key not in self._suggesters:
+            self._suggesters[key] = Suggester(key)
+        return self._suggesters[key].hint(name)
+
+    # -- dicts --
+
+    def fields(self, raw: Any, holder: Option, path: str) -> Optional[Fields]:
+        """A dict whose keys are ``holder['options']``. None when it is unusable as a whole."""
+        options: Options = holder["options"]
+        if not isinstance(raw, Mapping):
+            self.report(path, f"must be a dict, not {describe(raw, secret=self._secret)}")
+            return None
+        if self._whole_is_not_yet(raw, options, path):
+            return None
+        values: Dict[str, Any] = {}
+        broken: Set[str] = set()
+        written: Dict[str, object] = {}
+        for key, item in raw.items():
+            name = self._key(key, item, holder, path)
+            if name is None or item is None:
+                continue
+            if name in written:
+                self.report(join(path, key), f"says the same as {show(written[name])}, which is given too: leave one out")
+                continue
+            written[name] = key
+            value = self.value(item, options[name], join(path, "on" if key is True else key))
+            if isinstance(value, _Broken):
+                broken.add(name)
+            else:
+                values[name] = value
+        for name, option in options.items():
+            if option.get("required") and name not in values and name not in broken:
+                self.report(join(path, name), "is required")
+                broken.add(name)
+        return Fields(path, values, frozenset(broken))
+
+    def _whole_is_not_yet(self, raw: Mapping[Any, Any], options: Options, path: str) -> bool:
+        # Whatever else is wrong beside an unsupported kind of object, the message is only that it is not supported.
+        for name, option in options.items():
+            chosen = raw.get(name)
+            if isinstance(chosen, str) and chosen in option.get("choices_not_yet", ()):
+                self.not_yet(join(path, name), f"the {name} {show(chosen)}")
+                return True
+        return False
+
+    def _key(self, key: Any, item: Any, holder: Option, path: str) -> Optional[str]:
+        """The option that a key means, or None (after saying why)."""
+        options: Options = holder["options"]
+        place = join(path, key)
+        aliases = {alias: name for name, option in options.items() for alias in option.get("aliases", ())}
+        if key is True and self.native and "on" in aliases:
+            return aliases["on"]
+        if isinstance(key, str):
+            if key in options:
+                return key
+            if key in aliases:
+                return aliases[key]
+            not_yet: Mapping[str, str] = holder.get("not_yet", {})
+            if key in not_yet:
+                if item is not None and not (not_yet[key] == NONEMPTY and item in ([], {})):
+                    self.not_yet(place, show(key))
+                return None
+            if key in holder.get("refused", {}):
+                if item is not None:
+                    self.report(place, holder["refused"][key])
+                return None
+        if (key is True or key in ("true", "True")) and "on" in aliases:
+            self.report(place, f"unknown key {show(key)}: YAML reads an unquoted 'on' as true, write '{aliases['on']}'")
+            return None
+        known = list(options) + list(aliases)
+        near = self.suggest(known, key) if isinstance(key, str) else ""
+        self.report(place, f"unknown key {show(key)}{near or '; known here: ' + ', '.join(options)}")
+        return None
+
+    # -- values --
+
+    def value(self, raw: Any, option: Option, path: str) -> Any:
+        """One value that is not null, judged; BROKEN when it is unusable."""
+        if isinstance(raw, _Broken):
+            return BROKEN
+        kind = option["type"]
+        if kind == "bool":
+            return self._bool(raw, option, path)
+        if kind == "int":
+            return self._int(raw, option, path)
+        if kind == "list":
+            return self._list(raw, option, path)
+        if kind == "dict":
+            if "values" in option:
+                return self._free_dict(raw, option, path)
+            fields = self.fields(raw, option, path)
+            return BROKEN if fields is None else fields
+        return self._text(raw, option, path)
+
+    def _bool(self, raw: Any, option: Option, path: str) -> Any:
+        value = raw
+        # ansible-core before native types renders a templated boolean as text.
+        if isinstance(raw, str) and not self.native and raw.lower() in ("true", "false"):
+            value = raw.lower() == "true"
+        if not isinstance(value, bool):
+            self.report(path, f"must be true or false, not {describe(raw)}; write true or false")
+            return BROKEN
+        if value and option.get("not_yet_true"):
+            self.not_yet(path, f"{path.rsplit('.', 1)[-1]}: true")
+            return BROKEN
+        return value
+
+    def _int(self, raw: Any, option: Option, path: str) -> Any:
+        value = raw
+        if isinstance(raw, str) and not self.native and re.fullmatch(r"0|-?[1-9][0-9]{0,18}", raw):
+            value = int(raw)
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.report(path, f"must be a whole number in decimal digits, not {describe(raw)}")
+            return BROKEN
+        low, high = option.get("minimum"), option.get("maximum")
+        if (low is not None and value < low) or (high is not None and value > high):
+            self.report(path, f"must be between {low} and {high}, not {show(value)}")
+            return BROKEN
+        return value
+
+    def _text(self, raw: Any, option: Option, path: str) -> Any:
+        judge = option.get("judge")
+        text = raw
+        if judge == "instant" and isinstance(raw, datetime.datetime):
+            text = raw.isoformat()
+        if not isinstance(text, str):
+            advice = "" if isinstance(raw, (Mapping, list, tuple)) or raw is None else ": quote it, or use | string in a template"
+            self.report(path, f"must be text, not {describe(raw)}{advice}")
+            return BROKEN
+        choices = option.get("choices")
+        if choices is not None and text not in choices:
+            listed = ", ".join(choices)
+            must = f"must be one of {listed}" if len(choices) > 1 else f"must be {listed} where it is given"
+            note = option.get("choice_notes", {}).get(text)
+            self.report(path, f"{must}, not {show(text)}{': ' + note if note else self.suggest(choices, text)}")
+            return BROKEN
+        if judge is None:
+            return text
+        try:
+            return TEXTS[judge](text)
+        except _Refused as exc:
+            self.report(path, str(exc))
+            return BROKEN
+
+    def _list(self, raw: Any, option: Option, path: str) -> Any:
+        if not isinstance(raw, (list, tuple)):
+            self.report(path, f"must be a list, not {describe(raw, secret=self._secret or 'about' in option)}")
+            return BROKEN
+        if not raw and option.get("nonempty"):
+            self.report(path, "must not be empty")
+            return BROKEN
+        element: Option = {**option, "type": option["elements"]}
+        items: List[Item] = []
+        outer = self._role, self._secret
+        for number, entry in enumerate(raw):
+            place = f"{path}[{number}]"
+            if entry is None:
+                self.report(place, "must not be null: leave the item out")
+                continue
+            about = option.get("about")
+            if about is not None:
+                name = entry.get(about) if isinstance(entry, Mapping) else None
+                self._role = name if isinstance(name, str) else outer[0]
+                self._secret = True
+            value = self.value(entry, element, place)
+            self._role, self._secret = outer
+            if not isinstance(value, _Broken):
+                items.append(Item(place, value))
+        return tuple(items)
+
+    def _free_dict(self, raw: Any, option: Option, path: str) -> Any:
+        if not isinstance(raw, Mapping):
+            self.report(path, f"must be a dict, not {describe(raw)}")
+            return BROKEN
+        holder: Option = {"options": option["values"], "not_yet": option.get("not_yet", {})}
+        found: Dict[str, Fields] = {}
+        for key, item in raw.items():
+            place = join(path, key)
+            if not isinstance(key, str):
+                self.report(place, f"the name must be text, not {describe(key)}: quote it")
+                continue
+            try:
+                check_name(key)
+            except _Refused as exc:
+                self.report(place, f"the name {exc}")
+                continue
+            fields = None if isinstance(item, _Broken) else self.fields({} if item is None else item, holder, place)
+            found[key] = fields if fields is not None else Fields(place, {}, frozenset(holder["options"]))
+        return found
+
+
+def canonical_privileges(judge: Judge, items: Iterable[Item], kind: Optional[str]) -> FrozenSet[str]:
+    """The privileges of a rule as the catalog spells them; ALL swallows the others."""
+    found: Set[str] = set()
+    for item in items:
+        name = privileges.canonical_privilege(item.value)
+        if kind is not None and name != privileges.ALL:
+            known: AbstractSet[str] = privileges.KINDS[kind].privileges.keys()
+            if name not in known:
+                listed = ", ".join([*known, privileges.ALL])
+                judge.report(item.path, f"{show(item.value)} is not a privilege of the type {kind}, which has {listed}")
+                continue
+        found.add(name)
+    return frozenset({privileges.ALL}) if privileges.ALL in found else frozenset(found)

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""What is wrong, as data: a run reports all problems that it can find, not only the first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+MANIFEST_INVALID = "manifest_invalid"
+NOT_SUPPORTED = "not_supported"
+MISSING_LIBRARY = "missing_library"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem. ``message`` stands alone; ``hint`` only adds to it.
+
+    ``path`` is the place as messages print it: ``grants[3].object.type``, for a file ``access.yml: grants[3].object.type``.
+    ``file`` is the whole name of that file.
+    """
+
+    path: Optional[str] = None
+    file: Optional[str] = None
+    role: Optional[str] = None
+    object: Optional[str] = None
+    message: str = ""
+    hint: Optional[str] = None
+    code: str = MANIFEST_INVALID
+
+    @property
+    def text(self) -> str:
+        """Place, message and hint as one line."""
+        line = f"{self.path}: {self.message}" if self.path else self.message
+        return f"{line} ({self.hint})" if self.hint else line
+
+    def as_dict(self) -> Dict[str, Any]:
+        """The problem as the module returns it in ``problems``."""
+        return {
+            "path": self.path,
+            "file": self.file,
+            "role": self.role,
+            "object": self.object,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+class ManifestInvalid(Exception):
+    """The manifest cannot be used. Carries every problem that was found."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems: Tuple[Problem, ...] = tuple(problems)
+        super().__init__(_summary(self.problems))
+
+    @property
+    def code(self) -> str:
+        """The ``error_code`` of the whole failure."""
+        codes = {problem.code for problem in self.problems}
+        if MISSING_LIBRARY in codes:
+            return MISSING_LIBRARY
+        return NOT_SUPPORTED if codes == {NOT_SUPPORTED} else MANIFEST_INVALID
+
+
+def _summary(problems: Sequence[Problem]) -> str:
+    if not problems:
+        return "The manifest is not valid."
+    more = len(problems) - 1
+    rest = "" if not more else f" (and {more} more problem{'s' if more > 1 else ''}, all in 'problems')"
+    return f"{problems[0].text}{rest}"

@@ -8,10 +8,24 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from dataclasses import dataclass, field
-from typing import FrozenSet, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
 
-from .manifest.model import Instant
+from . import privileges
+from .manifest import load
+from .manifest.model import (
+    DefaultGrantEntry,
+    GrantEntry,
+    Instant,
+    Manifest,
+    MembershipEntry,
+    ProfileEntry,
+    SchemaEntry,
+)
+from .manifest.validate import NAME_BYTES, Suggester, reserved, show
+from .problems import ManifestInvalid, Problem
 
 #: The role attributes that a manifest declares, with what an omitted one means (PostgreSQL's own defaults).
 ATTRIBUTE_DEFAULTS: Mapping[str, Union[bool, int, str]] = {
@@ -117,3 +131,490 @@ class Policy:
     ignore_roles: Tuple[str, ...] = ()
     #: Every role that the manifest names anywhere, with the first place that does.
     named_roles: Mapping[str, str] = field(default_factory=dict)
+
+
+def manifest_to_policy(raw: Mapping[str, Any]) -> Policy:
+    """The policy that the module's raw arguments describe. Raises ManifestInvalid with everything that is wrong."""
+    draft = load.draft(raw)
+    policy, problems = _expand(draft.manifest)
+    if draft.problems or problems:
+        raise ManifestInvalid((*draft.problems, *problems))
+    return policy
+
+
+def expand(manifest: Manifest) -> Policy:
+    """The plain desired facts of a manifest. Raises ManifestInvalid where its parts do not fit together."""
+    policy, problems = _expand(manifest)
+    if problems:
+        raise ManifestInvalid(problems)
+    return policy
+
+
+def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
+    report = _Report(manifest)
+    schemas = _schemas(manifest)
+    bindings = tuple(_bindings(manifest, report))
+    roles = _roles(manifest, bindings, report)
+    edges = _unite(_stanza_edges(manifest.memberships), report)
+    rules = (*_direct_rules(manifest), *_profile_rules(bindings))
+    default_rules = (
+        *_direct_default_rules(manifest, report),
+        *_profile_default_rules(manifest, schemas, bindings, report),
+    )
+    owners = _named_owners(schemas, default_rules)
+    named = tuple(_named_roles(manifest, roles))
+    _check_memberships(edges, report)
+    _check_contradictions(rules, default_rules, report)
+    _check_known(manifest, roles, named, report)
+    _check_ignored(manifest, named, report)
+    policy = Policy(
+        roles=roles,
+        assumed=manifest.assume_roles,
+        edges=edges,
+        stanzas=_first((stanza.role, stanza.source) for stanza in manifest.memberships),
+        exclusive=frozenset(stanza.role for stanza in manifest.memberships if stanza.exclusive),
+        schemas=schemas,
+        rules=rules,
+        default_rules=default_rules,
+        named_owners=owners,
+        scope_schemas=manifest.scope.schemas,
+        ignore_roles=manifest.scope.ignore_roles,
+        named_roles=_first((name, source) for name, source in named),
+    )
+    return policy, tuple(report.problems)
+
+
+class _Report:
+    """Collects problems at places that have a source already."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.problems: List[Problem] = []
+        self._labels = manifest.files
+
+    def problem(self, source: str, message: str, *, role: Optional[str] = None, about: Optional[str] = None) -> None:
+        """One more problem. ``about`` is the object it is about."""
+        self.problems.append(
+            Problem(
+                path=source,
+                file=load.file_of(source, self._labels),
+                role=None if role == privileges.PUBLIC else role,
+                object=about,
+                message=message,
+            )
+        )
+
+
+def _first(pairs: Iterable[Tuple[str, str]]) -> Dict[str, str]:
+    found: Dict[str, str] = {}
+    for name, source in pairs:
+        found.setdefault(name, source)
+    return found
+
+
+# ---- schemas, profiles and roles -----------------------------------------------------------------------------------
+
+
+def _schemas(manifest: Manifest) -> Dict[str, DesiredSchema]:
+    """The declared schemas by name. Several files may bind profiles to one; at most one of them names the owner."""
+    found: Dict[str, DesiredSchema] = {}
+    for entry in manifest.schemas:
+        before = found.get(entry.name)
+        owner = entry.owner if before is None or before.owner is None else before.owner
+        found[entry.name] = DesiredSchema(
+            name=entry.name,
+            source=entry.source if before is None else before.source,
+            owner=owner,
+            create_owner=owner if owner is not None else manifest.default_owner,
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _Binding:
+    """A profile bound to a schema: the role that it generates."""
+
+    role: str
+    profile: ProfileEntry
+    schema: SchemaEntry
+    source: str
+
+
+def _bindings(manifest: Manifest, report: _Report) -> Iterator[_Binding]:
+    known = Suggester(manifest.profiles)
+    for schema in manifest.schemas:
+        pattern = manifest.role_pattern if schema.role_pattern is None else schema.role_pattern
+        for number, name in enumerate(schema.profiles):
+            source = f"{schema.source}.profiles[{number}]"
+            profile = manifest.profiles.get(name)
+            if profile is None:
+                if "profiles" not in manifest.unreadable:
+                    report.problem(source, f"unknown profile {show(name)}{known.hint(name)}")
+                continue
+            words = {"schema": schema.name, "profile": name}
+            # In one pass: a schema may be called {profile}.
+            role = re.sub(r"\{(schema|profile)\}", lambda match, w=words: w[match.group(1)], pattern)
+            problem = _generated_name_problem(role)
+            if problem is not None:
+                report.problem(source, f"the role that the profile {show(name)} generates here {problem}", role=role)
+                continue
+            yield _Binding(role, profile, schema, source)
+
+
+def _generated_name_problem(name: str) -> Optional[str]:
+    size = len(name.encode("utf-8"))
+    if size > NAME_BYTES:
+        return f"would be called {name!r}, which is {size} bytes long, and PostgreSQL's names have at most {NAME_BYTES}"
+    if reserved(name):
+        return f"would be called {name!r}, which is a reserved word"
+    if privileges.is_predefined(name):
+        return f"would be called {name!r}, and names that begin with pg_ are PostgreSQL's own"
+    return None
+
+
+def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: _Report) -> Dict[str, DesiredRole]:
+    """The declared roles by name."""
+    found: Dict[str, DesiredRole] = {}
+    for entry in manifest.roles:
+        attributes = {name: getattr(entry, name) for name in ATTRIBUTE_DEFAULTS}
+        found.setdefault(
+            entry.name,
+            DesiredRole(
+                name=entry.name,
+                source=entry.source,
+                external=entry.external,
+                additive=entry.privilege_reconciliation == "additive",
+                comment=entry.comment,
+                attributes={name: value for name, value in attributes.items() if value is not None},
+            ),
+        )
+    for binding in bindings:
+        first = found.get(binding.role)
+        if first is not None:
+            report.problem(
+                binding.source,
+                f"the role {show(binding.role)} is declared twice: by {_origin(first)} and by the profile"
+                f" {show(binding.profile.name)} for the schema {show(binding.schema.name)} in {binding.source}",
+                role=binding.role,
+            )
+            continue
+        if binding.role in manifest.assume_roles:
+            report.problem(
+                binding.source,
+                f"the role {show(binding.role)} is generated here and stands in assume_roles: one run declares a role",
+                role=binding.role,
+            )
+        given = {"login": binding.profile.login, "inherit": binding.profile.inherit}
+        found[binding.role] = DesiredRole(
+            name=binding.role,
+            source=binding.source,
+            generated=True,
+            attributes={name: value for name, value in given.items() if value is not None},
+        )
+    return found
+
+
+def _origin(role: DesiredRole) -> str:
+    return f"the profile in {role.source}" if role.generated else f"the entry {role.source}"
+
+
+# ---- memberships ---------------------------------------------------------------------------------------------------
+
+
+def _stanza_edges(stanzas: Iterable[MembershipEntry]) -> Iterator[DesiredEdge]:
+    for stanza in stanzas:
+        for member in stanza.members:
+            yield DesiredEdge(
+                group=stanza.role,
+                member=member.name,
+                source=member.source,
+                admin=bool(member.admin),
+                inherit=member.inherit,
+                set=member.set,
+            )
+
+
+def _unite(edges: Iterable[DesiredEdge], report: _Report) -> Dict[Tuple[str, str], DesiredEdge]:
+    """One set of edges out of every spelling of memberships."""
+    found: Dict[Tuple[str, str], DesiredEdge] = {}
+    for edge in edges:
+        first = found.setdefault((edge.group, edge.member), edge)
+        if (first.admin, first.inherit, first.set) != (edge.admin, edge.inherit, edge.set):
+            report.problem(
+                edge.source,
+                f"the membership of {show(edge.member)} in {show(edge.group)} has other options in {first.source}"
+                f" ({_options(first)}) than in {edge.source} ({_options(edge)})",
+                role=edge.member,
+            )
+    return found
+
+
+def _options(edge: DesiredEdge) -> str:
+    words = {"admin": edge.admin, "inherit": edge.inherit, "set": edge.set}
+    return ", ".join(f"{name}: {show(value)}" if value is not None else f"no {name}" for name, value in words.items())
+
+
+def _check_memberships(edges: Mapping[Tuple[str, str], DesiredEdge], report: _Report) -> None:
+    groups: Dict[str, List[str]] = {}
+    for (group, member), edge in edges.items():
+        if "pg_database_owner" in (group, member):
+            verb = "has no members but the database's owner" if group == "pg_database_owner" else "cannot be a member"
+            report.problem(edge.source, f"pg_database_owner {verb}: PostgreSQL refuses the membership", role=member)
+        elif group == member:
+            report.problem(edge.source, f"{show(group)} cannot be a member of itself", role=member)
+        else:
+            groups.setdefault(member, []).append(group)
+    for cycle in _cycles(groups):
+        printed = " -> ".join((*cycle, cycle[0]))
+        report.problem(
+            edges[(cycle[0], cycle[-1])].source,
+            f"the memberships form a cycle, each role a member of the next: {printed}",
+            role=cycle[-1],
+        )
+
+
+def _cycles(groups: Mapping[str, List[str]]) -> Iterator[Tuple[str, ...]]:
+    """The cycles that a walk from every role meets, each role on at most one path at a time."""
+    done: Set[str] = set()
+    for start in groups:
+        if start in done:
+            continue
+        path: List[str] = [start]
+        place: Dict[str, int] = {start: 0}
+        walks: List[Iterator[str]] = [iter(groups[start])]
+        while walks:
+            following = next(walks[-1], None)
+            if following is None:
+                walks.pop()
+                last = path.pop()
+                del place[last]
+                done.add(last)
+            elif following in place:
+                yield tuple(path[place[following] :])
+            elif following not in done and following in groups:
+                place[following] = len(path)
+                path.append(following)
+                walks.append(iter(groups[following]))
+
+
+# ---- rules ---------------------------------------------------------------------------------------------------------
+
+
+def _direct_rules(manifest: Manifest) -> Iterator[Rule]:
+    for entry in manifest.grants:
+        if entry.role is not None:
+            yield _rule(entry, entry.role, entry.object.schema, entry.object.name, entry.source)
+
+
+def _profile_rules(bindings: Iterable[_Binding]) -> Iterator[Rule]:
+    for binding in bindings:
+        for entry in binding.profile.grants:
+            inside = privileges.KINDS[entry.object.type].in_schema
+            yield _rule(
+                entry,
+                binding.role,
+                binding.schema.name if inside else None,
+                entry.object.name if inside else binding.schema.name,
+                _profile_source(entry.source, binding),
+            )
+
+
+def _profile_source(source: str, binding: _Binding) -> str:
+    return f"{source} for {binding.role}"
+
+
+def _rule(entry: GrantEntry, role: str, schema: Optional[str], name: Optional[str], source: str) -> Rule:
+    return Rule(
+        role=role,
+        privileges=entry.privileges,
+        kind=entry.object.type,
+        schema=schema,
+        name=name,
+        source=source,
+        present=entry.present,
+    )
+
+
+def _direct_default_rules(manifest: Manifest, report: _Report) -> Iterator[DefaultRule]:
+    for entry in manifest.default_privileges:
+        owner = entry.owner if entry.owner is not None else manifest.default_owner
+        if owner is None:
+            if entry.usable and "default_owner" not in manifest.unreadable:
+                report.problem(
+                    f"{entry.source}.owner",
+                    "is required where no default_owner is given: default privileges belong to the role that creates"
+                    " the objects",
+                )
+            continue
+        for grant in entry.grant:
+            if grant.role is not None:
+                yield _default_rule(grant, grant.role, owner, entry.schema, grant.source)
+
+
+def _profile_default_rules(
+    manifest: Manifest, schemas: Mapping[str, DesiredSchema], bindings: Iterable[_Binding], report: _Report
+) -> Iterator[DefaultRule]:
+    unowned: Set[str] = set()
+    for binding in bindings:
+        if not binding.profile.default_privileges:
+            continue
+        owner = schemas[binding.schema.name].create_owner
+        if owner is None:
+            usable = binding.schema.usable and "default_owner" not in manifest.unreadable
+            if usable and binding.schema.name not in unowned:
+                report.problem(
+                    f"{binding.schema.source}.owner",
+                    f"is required where no default_owner is given: the profile {show(binding.profile.name)} has default"
+                    " privileges, and they belong to the role that creates the objects",
+                )
+            unowned.add(binding.schema.name)
+            continue
+        for grant in binding.profile.default_privileges:
+            source = _profile_source(grant.source, binding)
+            yield _default_rule(grant, binding.role, owner, binding.schema.name, source)
+
+
+def _default_rule(grant: DefaultGrantEntry, role: str, owner: str, schema: Optional[str], source: str) -> DefaultRule:
+    return DefaultRule(
+        owner=owner,
+        schema=schema,
+        kind=grant.on_type,
+        role=role,
+        privileges=grant.privileges,
+        source=source,
+        present=grant.present,
+    )
+
+
+def _check_contradictions(rules: Iterable[Rule], default_rules: Iterable[DefaultRule], report: _Report) -> None:
+    """Rules of one level where one gives what the other takes. A named rule and a wildcard are of different levels."""
+    said = _Said()
+    for rule in rules:
+        key = (rule.role, rule.kind, rule.schema, rule.name)
+        _contradiction(said, key, rule, rule_object(rule), report)
+    for default in default_rules:
+        layer = "globally" if default.schema is None else f"in {default.schema}"
+        about = f"default privileges of {default.owner} on {default.kind} {layer}"
+        defaults_key = (default.role, default.owner, default.kind, default.schema, "default")
+        _contradiction(said, defaults_key, default, about, report)
+
+
+class _Said:
+    """What was said about each target, by privilege: the first place that gives it and the first that takes it."""
+
+    def __init__(self) -> None:
+        self._places: Dict[Tuple[Any, ...], Dict[bool, Dict[str, str]]] = {}
+
+    def add(self, key: Tuple[Any, ...], names: FrozenSet[str], present: bool, source: str) -> Optional[Tuple[str, str]]:
+        """Remembers a rule. Returns a privilege about which an earlier one says the opposite, and its place."""
+        both = self._places.setdefault(key, {True: {}, False: {}})
+        opposite = both[not present]
+        clash: Optional[Tuple[str, str]] = None
+        if opposite:
+            if privileges.ALL in names:
+                clash = next(iter(opposite.items()))
+            else:
+                for name in sorted(names):
+                    place = opposite.get(name, opposite.get(privileges.ALL))
+                    if place is not None:
+                        clash = (name, place)
+                        break
+        for name in names:
+            both[present].setdefault(name, source)
+        return clash
+
+
+def _contradiction(
+    said: _Said, key: Tuple[Any, ...], rule: Union[Rule, DefaultRule], about: str, report: _Report
+) -> None:
+    clash = said.add(key, rule.privileges, rule.present, rule.source)
+    if clash is None:
+        return
+    name, place = clash
+    words = ("present", "absent") if rule.present else ("absent", "present")
+    report.problem(
+        rule.source,
+        f"{name} for {_shown_role(rule.role)} on {about} is {words[0]} in {rule.source} and {words[1]} in {place}",
+        role=rule.role,
+        about=about,
+    )
+
+
+def _shown_role(role: str) -> str:
+    return "PUBLIC" if role == privileges.PUBLIC else show(role)
+
+
+def rule_object(rule: Rule) -> str:
+    """The object of a rule as messages print it: ``table inventory.*``."""
+    name = "(the connected one)" if rule.name is None else rule.name
+    return f"{rule.kind} {rule.schema}.{name}" if rule.schema is not None else f"{rule.kind} {name}"
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def _named_owners(schemas: Mapping[str, DesiredSchema], default_rules: Iterable[DefaultRule]) -> Dict[str, str]:
+    return _first(
+        (
+            *((rule.owner, rule.source) for rule in default_rules),
+            *((item.create_owner, item.source) for item in schemas.values() if item.create_owner is not None),
+        )
+    )
+
+
+def _named_roles(manifest: Manifest, roles: Mapping[str, DesiredRole]) -> Iterator[Tuple[str, str]]:
+    """Every role that the manifest names, with every place where a person wrote it."""
+    for role in roles.values():
+        yield role.name, role.source
+    if manifest.default_owner is not None:
+        yield manifest.default_owner, manifest.default_owner_source
+    for schema in manifest.schemas:
+        if schema.owner is not None:
+            yield schema.owner, f"{schema.source}.owner"
+    for stanza in manifest.memberships:
+        yield stanza.role, f"{stanza.source}.role"
+        for member in stanza.members:
+            yield member.name, f"{member.source}.name"
+    for grant in manifest.grants:
+        if grant.role is not None and grant.role != privileges.PUBLIC:
+            yield grant.role, f"{grant.source}.role"
+    for entry in manifest.default_privileges:
+        if entry.owner is not None:
+            yield entry.owner, f"{entry.source}.owner"
+        for item in entry.grant:
+            if item.role is not None and item.role != privileges.PUBLIC:
+                yield item.role, f"{item.source}.role"
+
+
+def _check_known(
+    manifest: Manifest, roles: Mapping[str, DesiredRole], named: Iterable[Tuple[str, str]], report: _Report
+) -> None:
+    if manifest.unreadable & {"roles", "schemas", "profiles", "assume_roles"}:
+        # Which roles there are is not known, so neither is which are missing.
+        return
+    known = {*roles, *manifest.assume_roles}
+    suggester = Suggester(known)
+    for name, source in named:
+        if name in known or privileges.is_predefined(name) or privileges.is_provider(name):
+            continue
+        report.problem(
+            source,
+            f"unknown role {show(name)}{suggester.hint(name)}"
+            " (declare it in roles, with external: true when someone else looks after it)",
+            role=name,
+        )
+
+
+def _check_ignored(manifest: Manifest, named: Iterable[Tuple[str, str]], report: _Report) -> None:
+    patterns = [(pattern, re.compile(fnmatch.translate(pattern))) for pattern in manifest.scope.ignore_roles]
+    if not patterns:
+        return
+    for name, source in _first(named).items():
+        for pattern, compiled in patterns:
+            if compiled.match(name):
+                report.problem(
+                    source,
+                    f"the role {show(name)} matches the pattern {show(pattern)} of scope.ignore_roles, and what is"
+                    " ignored cannot be named",
+                    role=name,
+                )
+                break

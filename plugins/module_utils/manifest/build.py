@@ -204,7 +204,10 @@ def _object(judge: Judge, fields: Fields, role: Optional[str], profile: bool) ->
 
     if profile and kind_name == "schema":
         if not fields.omitted("name"):
-            wrong("name", "in a profile, the type schema means the schema that the profile is bound to: leave the name out")
+            wrong(
+                "name",
+                "in a profile, the type schema means the schema that the profile is bound to: leave the name out",
+            )
         return ObjectEntry(kind_name)
     if profile and not kind.in_schema:
         wrong("type", f"a profile's objects lie in its schema, a {kind_name} does not: write the rule under grants")

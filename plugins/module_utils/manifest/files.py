@@ -63,6 +63,8 @@ def _text(judge: Judge, path: str) -> Optional[str]:
         judge.report("", f"cannot be read: {exc.strerror or type(exc).__name__} ({os.path.dirname(path)})")
     except UnicodeDecodeError as exc:
         judge.report("", f"is not UTF-8 text (byte {exc.start})")
+    except ValueError:
+        judge.report("", "cannot be read: the path is not a file's name")
     return None
 
 

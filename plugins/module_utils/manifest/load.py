@@ -174,7 +174,9 @@ def _compose(
         for name, profile in manifest.profiles.items():
             twice.once(("profile", name), profile.source, f"the profile {show(name)} is declared twice")
         for role in manifest.roles:
-            twice.once(("role", role.name), role.source, f"the role {show(role.name)} is declared twice", role=role.name)
+            twice.once(
+                ("role", role.name), role.source, f"the role {show(role.name)} is declared twice", role=role.name
+            )
             if role.name in assumed:
                 twice.problem(
                     role.source,
@@ -241,7 +243,9 @@ def _agree(parts: Sequence[Part], name: str, twice: "_Twice") -> Tuple[Optional[
         if place is None:
             value, place = other, one.given[name]
         elif other != value:
-            twice.problem(one.given[name], f"{show(other)} differs from {show(value)} in {place}: a manifest has one {name}")
+            twice.problem(
+                one.given[name], f"{show(other)} differs from {show(value)} in {place}: a manifest has one {name}"
+            )
     return value, place
 
 
@@ -289,7 +293,9 @@ class _Twice:
         """Whether the thing was declared before, elsewhere."""
         return self._first[key][1] != source
 
-    def once_per_part(self, key: Tuple[Any, ...], number: int, source: str, message: str, *, role: Optional[str]) -> None:
+    def once_per_part(
+        self, key: Tuple[Any, ...], number: int, source: str, message: str, *, role: Optional[str]
+    ) -> None:
         """The thing may be declared in one part only; two places are told once, however many privileges they share."""
         part_number, first = self._first.setdefault(key, (number, source))
         if part_number != number and (first, source) not in self._told:

@@ -269,7 +269,13 @@ def _instant(text: str) -> Instant:
         raise _Refused(f"{show(text)} has no time zone: {form}")
     try:
         local = datetime.datetime(
-            int(year), int(month), int(day), int(hour), int(minute), int(second or 0), int((fraction or "").ljust(6, "0"))
+            int(year),
+            int(month),
+            int(day),
+            int(hour),
+            int(minute),
+            int(second or 0),
+            int((fraction or "").ljust(6, "0")),
         )
     except ValueError as exc:
         raise _Refused(f"{show(text)} is not a point in time ({exc})") from None
@@ -371,7 +377,9 @@ class Judge:
             if name is None or item is None:
                 continue
             if name in written:
-                self.report(join(path, key), f"says the same as {show(written[name])}, which is given too: leave one out")
+                self.report(
+                    join(path, key), f"says the same as {show(written[name])}, which is given too: leave one out"
+                )
                 continue
             written[name] = key
             value = self.value(item, options[name], join(path, "on" if key is True else key))
@@ -475,7 +483,11 @@ class Judge:
         if judge == "instant" and isinstance(raw, datetime.datetime):
             text = raw.isoformat()
         if not isinstance(text, str):
-            advice = "" if isinstance(raw, (Mapping, list, tuple)) or raw is None else ": quote it, or use | string in a template"
+            advice = (
+                ""
+                if isinstance(raw, (Mapping, list, tuple)) or raw is None
+                else ": quote it, or use | string in a template"
+            )
             self.report(path, f"must be text, not {describe(raw)}{advice}")
             return BROKEN
         choices = option.get("choices")

@@ -8,10 +8,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, Mapping, Optional, Set, Tuple, Union
 
 from . import privileges
 from .manifest import load
@@ -24,7 +23,9 @@ from .manifest.model import (
     ProfileEntry,
     SchemaEntry,
 )
-from .manifest.validate import NAME_BYTES, Suggester, reserved, show
+from .manifest.texts import NAME_BYTES, reserved, show
+from .manifest.validate import Suggester
+from .policy_checks import Report, check_contradictions, check_ignored, check_known, check_memberships
 from .problems import ManifestInvalid, Problem
 
 #: The role attributes that a manifest declares, with what an omitted one means (PostgreSQL's own defaults).
@@ -71,7 +72,7 @@ class DesiredEdge:
 
 @dataclass(frozen=True)
 class DesiredSchema:
-    """A declared schema. ``owner`` is only the explicit one; ``create_owner`` is who owns it when the run creates it."""
+    """A declared schema. ``owner`` is only the explicit one; ``create_owner`` owns it when the run creates it."""
 
     name: str
     source: str
@@ -151,7 +152,7 @@ def expand(manifest: Manifest) -> Policy:
 
 
 def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
-    report = _Report(manifest)
+    report = Report(manifest)
     schemas = _schemas(manifest)
     bindings = tuple(_bindings(manifest, report))
     roles = _roles(manifest, bindings, report)
@@ -163,10 +164,11 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
     )
     owners = _named_owners(schemas, default_rules)
     named = tuple(_named_roles(manifest, roles))
-    _check_memberships(edges, report)
-    _check_contradictions(rules, default_rules, report)
-    _check_known(manifest, roles, named, report)
-    _check_ignored(manifest, named, report)
+    named_roles = _first(named)
+    check_memberships(edges, report)
+    check_contradictions(rules, default_rules, report)
+    check_known(manifest, roles, named, report)
+    check_ignored(manifest, named_roles, report)
     policy = Policy(
         roles=roles,
         assumed=manifest.assume_roles,
@@ -179,29 +181,9 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
         named_owners=owners,
         scope_schemas=manifest.scope.schemas,
         ignore_roles=manifest.scope.ignore_roles,
-        named_roles=_first((name, source) for name, source in named),
+        named_roles=named_roles,
     )
     return policy, tuple(report.problems)
-
-
-class _Report:
-    """Collects problems at places that have a source already."""
-
-    def __init__(self, manifest: Manifest) -> None:
-        self.problems: List[Problem] = []
-        self._labels = manifest.files
-
-    def problem(self, source: str, message: str, *, role: Optional[str] = None, about: Optional[str] = None) -> None:
-        """One more problem. ``about`` is the object it is about."""
-        self.problems.append(
-            Problem(
-                path=source,
-                file=load.file_of(source, self._labels),
-                role=None if role == privileges.PUBLIC else role,
-                object=about,
-                message=message,
-            )
-        )
 
 
 def _first(pairs: Iterable[Tuple[str, str]]) -> Dict[str, str]:
@@ -239,7 +221,7 @@ class _Binding:
     source: str
 
 
-def _bindings(manifest: Manifest, report: _Report) -> Iterator[_Binding]:
+def _bindings(manifest: Manifest, report: Report) -> Iterator[_Binding]:
     known = Suggester(manifest.profiles)
     for schema in manifest.schemas:
         pattern = manifest.role_pattern if schema.role_pattern is None else schema.role_pattern
@@ -250,14 +232,18 @@ def _bindings(manifest: Manifest, report: _Report) -> Iterator[_Binding]:
                 if "profiles" not in manifest.unreadable:
                     report.problem(source, f"unknown profile {show(name)}{known.hint(name)}")
                 continue
-            words = {"schema": schema.name, "profile": name}
-            # In one pass: a schema may be called {profile}.
-            role = re.sub(r"\{(schema|profile)\}", lambda match, w=words: w[match.group(1)], pattern)
+            role = _generated_name(pattern, schema.name, name)
             problem = _generated_name_problem(role)
             if problem is not None:
                 report.problem(source, f"the role that the profile {show(name)} generates here {problem}", role=role)
                 continue
             yield _Binding(role, profile, schema, source)
+
+
+def _generated_name(pattern: str, schema: str, profile: str) -> str:
+    # In one pass: a schema may be called {profile}.
+    words = {"{schema}": schema, "{profile}": profile}
+    return re.sub(r"\{(?:schema|profile)\}", lambda match: words[match.group()], pattern)
 
 
 def _generated_name_problem(name: str) -> Optional[str]:
@@ -271,7 +257,7 @@ def _generated_name_problem(name: str) -> Optional[str]:
     return None
 
 
-def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: _Report) -> Dict[str, DesiredRole]:
+def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: Report) -> Dict[str, DesiredRole]:
     """The declared roles by name."""
     found: Dict[str, DesiredRole] = {}
     for entry in manifest.roles:
@@ -333,7 +319,7 @@ def _stanza_edges(stanzas: Iterable[MembershipEntry]) -> Iterator[DesiredEdge]:
             )
 
 
-def _unite(edges: Iterable[DesiredEdge], report: _Report) -> Dict[Tuple[str, str], DesiredEdge]:
+def _unite(edges: Iterable[DesiredEdge], report: Report) -> Dict[Tuple[str, str], DesiredEdge]:
     """One set of edges out of every spelling of memberships."""
     found: Dict[Tuple[str, str], DesiredEdge] = {}
     for edge in edges:
@@ -351,49 +337,6 @@ def _unite(edges: Iterable[DesiredEdge], report: _Report) -> Dict[Tuple[str, str
 def _options(edge: DesiredEdge) -> str:
     words = {"admin": edge.admin, "inherit": edge.inherit, "set": edge.set}
     return ", ".join(f"{name}: {show(value)}" if value is not None else f"no {name}" for name, value in words.items())
-
-
-def _check_memberships(edges: Mapping[Tuple[str, str], DesiredEdge], report: _Report) -> None:
-    groups: Dict[str, List[str]] = {}
-    for (group, member), edge in edges.items():
-        if "pg_database_owner" in (group, member):
-            verb = "has no members but the database's owner" if group == "pg_database_owner" else "cannot be a member"
-            report.problem(edge.source, f"pg_database_owner {verb}: PostgreSQL refuses the membership", role=member)
-        elif group == member:
-            report.problem(edge.source, f"{show(group)} cannot be a member of itself", role=member)
-        else:
-            groups.setdefault(member, []).append(group)
-    for cycle in _cycles(groups):
-        printed = " -> ".join((*cycle, cycle[0]))
-        report.problem(
-            edges[(cycle[0], cycle[-1])].source,
-            f"the memberships form a cycle, each role a member of the next: {printed}",
-            role=cycle[-1],
-        )
-
-
-def _cycles(groups: Mapping[str, List[str]]) -> Iterator[Tuple[str, ...]]:
-    """The cycles that a walk from every role meets, each role on at most one path at a time."""
-    done: Set[str] = set()
-    for start in groups:
-        if start in done:
-            continue
-        path: List[str] = [start]
-        place: Dict[str, int] = {start: 0}
-        walks: List[Iterator[str]] = [iter(groups[start])]
-        while walks:
-            following = next(walks[-1], None)
-            if following is None:
-                walks.pop()
-                last = path.pop()
-                del place[last]
-                done.add(last)
-            elif following in place:
-                yield tuple(path[place[following] :])
-            elif following not in done and following in groups:
-                place[following] = len(path)
-                path.append(following)
-                walks.append(iter(groups[following]))
 
 
 # ---- rules ---------------------------------------------------------------------------------------------------------
@@ -434,7 +377,7 @@ def _rule(entry: GrantEntry, role: str, schema: Optional[str], name: Optional[st
     )
 
 
-def _direct_default_rules(manifest: Manifest, report: _Report) -> Iterator[DefaultRule]:
+def _direct_default_rules(manifest: Manifest, report: Report) -> Iterator[DefaultRule]:
     for entry in manifest.default_privileges:
         owner = entry.owner if entry.owner is not None else manifest.default_owner
         if owner is None:
@@ -451,7 +394,7 @@ def _direct_default_rules(manifest: Manifest, report: _Report) -> Iterator[Defau
 
 
 def _profile_default_rules(
-    manifest: Manifest, schemas: Mapping[str, DesiredSchema], bindings: Iterable[_Binding], report: _Report
+    manifest: Manifest, schemas: Mapping[str, DesiredSchema], bindings: Iterable[_Binding], report: Report
 ) -> Iterator[DefaultRule]:
     unowned: Set[str] = set()
     for binding in bindings:
@@ -483,70 +426,6 @@ def _default_rule(grant: DefaultGrantEntry, role: str, owner: str, schema: Optio
         source=source,
         present=grant.present,
     )
-
-
-def _check_contradictions(rules: Iterable[Rule], default_rules: Iterable[DefaultRule], report: _Report) -> None:
-    """Rules of one level where one gives what the other takes. A named rule and a wildcard are of different levels."""
-    said = _Said()
-    for rule in rules:
-        key = (rule.role, rule.kind, rule.schema, rule.name)
-        _contradiction(said, key, rule, rule_object(rule), report)
-    for default in default_rules:
-        layer = "globally" if default.schema is None else f"in {default.schema}"
-        about = f"default privileges of {default.owner} on {default.kind} {layer}"
-        defaults_key = (default.role, default.owner, default.kind, default.schema, "default")
-        _contradiction(said, defaults_key, default, about, report)
-
-
-class _Said:
-    """What was said about each target, by privilege: the first place that gives it and the first that takes it."""
-
-    def __init__(self) -> None:
-        self._places: Dict[Tuple[Any, ...], Dict[bool, Dict[str, str]]] = {}
-
-    def add(self, key: Tuple[Any, ...], names: FrozenSet[str], present: bool, source: str) -> Optional[Tuple[str, str]]:
-        """Remembers a rule. Returns a privilege about which an earlier one says the opposite, and its place."""
-        both = self._places.setdefault(key, {True: {}, False: {}})
-        opposite = both[not present]
-        clash: Optional[Tuple[str, str]] = None
-        if opposite:
-            if privileges.ALL in names:
-                clash = next(iter(opposite.items()))
-            else:
-                for name in sorted(names):
-                    place = opposite.get(name, opposite.get(privileges.ALL))
-                    if place is not None:
-                        clash = (name, place)
-                        break
-        for name in names:
-            both[present].setdefault(name, source)
-        return clash
-
-
-def _contradiction(
-    said: _Said, key: Tuple[Any, ...], rule: Union[Rule, DefaultRule], about: str, report: _Report
-) -> None:
-    clash = said.add(key, rule.privileges, rule.present, rule.source)
-    if clash is None:
-        return
-    name, place = clash
-    words = ("present", "absent") if rule.present else ("absent", "present")
-    report.problem(
-        rule.source,
-        f"{name} for {_shown_role(rule.role)} on {about} is {words[0]} in {rule.source} and {words[1]} in {place}",
-        role=rule.role,
-        about=about,
-    )
-
-
-def _shown_role(role: str) -> str:
-    return "PUBLIC" if role == privileges.PUBLIC else show(role)
-
-
-def rule_object(rule: Rule) -> str:
-    """The object of a rule as messages print it: ``table inventory.*``."""
-    name = "(the connected one)" if rule.name is None else rule.name
-    return f"{rule.kind} {rule.schema}.{name}" if rule.schema is not None else f"{rule.kind} {name}"
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------
@@ -583,38 +462,3 @@ def _named_roles(manifest: Manifest, roles: Mapping[str, DesiredRole]) -> Iterat
         for item in entry.grant:
             if item.role is not None and item.role != privileges.PUBLIC:
                 yield item.role, f"{item.source}.role"
-
-
-def _check_known(
-    manifest: Manifest, roles: Mapping[str, DesiredRole], named: Iterable[Tuple[str, str]], report: _Report
-) -> None:
-    if manifest.unreadable & {"roles", "schemas", "profiles", "assume_roles"}:
-        # Which roles there are is not known, so neither is which are missing.
-        return
-    known = {*roles, *manifest.assume_roles}
-    suggester = Suggester(known)
-    for name, source in named:
-        if name in known or privileges.is_predefined(name) or privileges.is_provider(name):
-            continue
-        report.problem(
-            source,
-            f"unknown role {show(name)}{suggester.hint(name)}"
-            " (declare it in roles, with external: true when someone else looks after it)",
-            role=name,
-        )
-
-
-def _check_ignored(manifest: Manifest, named: Iterable[Tuple[str, str]], report: _Report) -> None:
-    patterns = [(pattern, re.compile(fnmatch.translate(pattern))) for pattern in manifest.scope.ignore_roles]
-    if not patterns:
-        return
-    for name, source in _first(named).items():
-        for pattern, compiled in patterns:
-            if compiled.match(name):
-                report.problem(
-                    source,
-                    f"the role {show(name)} matches the pattern {show(pattern)} of scope.ignore_roles, and what is"
-                    " ignored cannot be named",
-                    role=name,
-                )
-                break

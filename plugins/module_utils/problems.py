@@ -20,8 +20,8 @@ MISSING_LIBRARY = "missing_library"
 class Problem:
     """One problem. ``message`` stands alone; ``hint`` only adds to it.
 
-    ``path`` is the place as messages print it: ``grants[3].object.type``, for a file ``access.yml: grants[3].object.type``.
-    ``file`` is the whole name of that file.
+    ``path`` is the place as messages print it: ``grants[3].object.type``, for a file
+    ``access.yml: grants[3].object.type``. ``file`` is the whole name of that file.
     """
 
     path: Optional[str] = None

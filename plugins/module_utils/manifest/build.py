@@ -30,7 +30,8 @@ from .model import (
     ScopeEntry,
 )
 from .spec import DEFAULT_ROLE_PATTERN, ROLE_ATTRIBUTES, SECTIONS, SECTIONS_NOT_YET, Option
-from .validate import NAME_BYTES, Fields, Item, Judge, canonical_privileges, show
+from .texts import NAME_BYTES, show
+from .validate import Fields, Item, Judge, canonical_privileges
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def _object(judge: Judge, fields: Fields, role: Optional[str], profile: bool) ->
         if not fields.omitted("name"):
             wrong(
                 "name",
-                "in a profile, the type schema means the schema that the profile is bound to: leave the name out",
+                "in a profile, the type schema means the schema it is bound to: leave the name out",
             )
         return ObjectEntry(kind_name)
     if profile and not kind.in_schema:
@@ -244,7 +245,7 @@ def _name_problem(kind: str, name: str) -> Optional[str]:
     if kind == "function":
         bare = _routine_name(name)
         if bare is None:
-            return f"{show(name)} is not a routine: write name(argument types), or the bare name where it is not overloaded"
+            return f"{show(name)} is not a routine: write name(argument types), or a bare name where only one has it"
     try:
         size = len((bare or "").encode("utf-8"))
     except UnicodeEncodeError:
@@ -255,7 +256,7 @@ def _name_problem(kind: str, name: str) -> Optional[str]:
 
 
 def _routine_name(text: str) -> Optional[str]:
-    """The name before the arguments, or None where the parentheses do not fit: ``name``, or ``name(...)`` to the end."""
+    """The name before the arguments; None where the parentheses do not fit ``name`` or ``name(...)``."""
     depth = 0
     quoted = False
     start: Optional[int] = None
@@ -274,9 +275,8 @@ def _routine_name(text: str) -> Optional[str]:
                 return None
     if depth:
         return None
-    # An odd number of quotes without arguments is an odd name, not a signature.
     if start is None:
-        return text if "(" not in text or not quoted else None
+        return text
     if quoted:
         return None
     name = text[:start].strip()

@@ -19,7 +19,8 @@ except ImportError:
 else:
     HAS_YAML = True
 
-from .validate import BROKEN, Judge, Unplain, join, show
+from .texts import Unplain, show
+from .validate import BROKEN, Judge, join
 
 _TAG = "tag:yaml.org,2002:"
 _TEMPLATE = re.compile(r"\{\{|\{%")

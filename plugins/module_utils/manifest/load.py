@@ -19,7 +19,8 @@ from . import files
 from .build import Part, part, sections_holder
 from .model import Manifest
 from .spec import CONNECTION_NAMES, MANIFEST_OPTIONS, OPTIONS_NOT_YET, RUN_OPTIONS, SECTIONS, SECTIONS_NOT_YET
-from .validate import Fields, Judge, Suggester, join, show
+from .texts import show
+from .validate import Fields, Judge, Suggester, join
 
 __all__ = ["Draft", "ManifestInvalid", "Problem", "draft", "from_files", "from_options", "load"]
 
@@ -232,7 +233,7 @@ def _compose(
     )
 
 
-def _agree(parts: Sequence[Part], name: str, twice: "_Twice") -> Tuple[Optional[str], Optional[str]]:
+def _agree(parts: Sequence[Part], name: str, twice: _Twice) -> Tuple[Optional[str], Optional[str]]:
     """A single value that several sources may give when they give the same one."""
     value: Optional[str] = None
     place: Optional[str] = None
@@ -249,7 +250,7 @@ def _agree(parts: Sequence[Part], name: str, twice: "_Twice") -> Tuple[Optional[
     return value, place
 
 
-def _once_across(number: int, manifest: Manifest, twice: "_Twice") -> None:
+def _once_across(number: int, manifest: Manifest, twice: _Twice) -> None:
     """Rules and edges that another file declares as well. Within one file they add up."""
     for stanza in manifest.memberships:
         for member in stanza.members:
@@ -263,9 +264,9 @@ def _once_across(number: int, manifest: Manifest, twice: "_Twice") -> None:
     for entry in manifest.default_privileges:
         for grant in entry.grant:
             for name in sorted(grant.privileges):
-                key = ("default", entry.owner, entry.schema, grant.role, grant.on_type, grant.present, name)
+                default = ("default", entry.owner, entry.schema, grant.role, grant.on_type, grant.present, name)
                 text = f"the same default privilege for {show(grant.role)} ({name}) is declared in two files"
-                twice.once_per_part(key, number, grant.source, text, role=grant.role)
+                twice.once_per_part(default, number, grant.source, text, role=grant.role)
 
 
 class _Twice:

@@ -83,7 +83,7 @@ class GrantEntry:
 
 @dataclass(frozen=True)
 class DefaultGrantEntry:
-    """One item of ``grant`` in ``default_privileges``, or of a profile's ``default_privileges`` (there ``role`` is None)."""
+    """One item of ``grant`` in ``default_privileges``, or of a profile's ``default_privileges`` (without ``role``)."""
 
     role: Optional[str]
     privileges: FrozenSet[str]

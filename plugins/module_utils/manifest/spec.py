@@ -12,8 +12,8 @@ An option is written as AnsibleModule wants it, plus keys that only this collect
 text it is (``validate.TEXTS``). ``minimum``, ``maximum``: of a number. ``nonempty``: an empty list is an error.
 ``about``: the key of an item that names the role the item is about. ``values``: the options of each value of a dict
 with free keys. ``refused``: keys that are wrong here, with what to say. ``not_yet``: keys that the collection knows and
-does not support yet, with which values of it that concerns. ``choices_not_yet``: the same for choices. ``not_yet_true``: the
-same for the value true. ``choice_notes``: what to say about a choice that people expect and that is not there.
+does not support yet, with which values of it that concerns. ``choices_not_yet``: the same for choices. ``not_yet_true``:
+the same for the value true. ``choice_notes``: what to say of a choice that people expect and that is not there.
 
 No option of the manifest has ``default``: then an omitted one could not be told from a given one.
 """
@@ -311,11 +311,12 @@ SECTIONS: Options = {
         "not_yet": {"config": GIVEN},
         "in_effect": "none",
         "description": [
-            "Privilege templates by name. Each schema that lists a profile in O(schemas[].profiles) gets a role, named by"
-            " O(role_pattern), with the profile's privileges in that schema.",
-            "A profile is a dict with the keys C(login), C(inherit), C(grants) and C(default_privileges), all optional.",
-            "An item of C(grants) looks like one of O(grants), without C(role) and without C(object.schema): a target of"
-            " the type V(schema) is the bound schema, every other target lies in it.",
+            "Privilege templates by name. Each schema that lists a profile in O(schemas[].profiles) gets a role,"
+            " named by O(role_pattern), with the profile's privileges in that schema.",
+            "A profile is a dict with the keys C(login), C(inherit), C(grants) and C(default_privileges), all"
+            " optional.",
+            "An item of C(grants) looks like one of O(grants), without C(role) and without C(object.schema): a target"
+            " of the type V(schema) is the bound schema, every other target lies in it.",
             "An item of C(default_privileges) has C(privileges), C(on_type) and C(ensure). The owner is the schema's"
             " O(schemas[].owner), or O(default_owner) where the schema names none.",
         ],
@@ -541,8 +542,8 @@ SECTIONS: Options = {
                         **_ENSURE,
                         "description": [
                             "V(absent) takes the privileges away from the role.",
-                            "The EXECUTE that C(PUBLIC) has on new functions by default can only be taken away globally:"
-                            " without O(default_privileges[].schema).",
+                            "The EXECUTE that C(PUBLIC) has on new functions by default can only be taken away"
+                            " globally: without O(default_privileges[].schema).",
                         ],
                     },
                 },
@@ -603,8 +604,8 @@ MANIFEST_OPTIONS: Options = {
         "in_effect": "the sections are given as options",
         "description": [
             "YAML files to read the manifest from, as absolute paths where the module runs. Needs PyYAML there.",
-            "A file holds the sections as its keys. Several files are composed into one manifest; two files that declare"
-            " the same role, schema owner, profile, rule or membership are an error.",
+            "A file holds the sections as its keys. Several files are composed into one manifest; two files"
+            " that declare the same role, schema owner, profile, rule or membership are an error.",
             "Files are not templated and not decrypted.",
             "Not together with a section given as an option.",
         ],
@@ -631,8 +632,8 @@ RUN_OPTIONS: Options = {
         "description": [
             "What becomes of privileges that roles which the manifest does not declare hold on managed objects.",
             "V(revoke) revokes them. V(keep) keeps and reports them.",
-            "When not given, they are revoked, but the run fails before its first statement when more than 20 undeclared"
-            " roles would lose something, or when one of them is connected, or owns a view, rule or C(SECURITY DEFINER)"
+            "When not given, they are revoked, but the run fails before its first statement when more than 20"
+            " undeclared roles would lose something, or when one of them is connected, or owns a view, rule or C(SECURITY DEFINER)"
             " function in the database.",
         ],
     },

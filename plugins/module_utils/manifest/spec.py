@@ -8,12 +8,14 @@
 
 An option is written as AnsibleModule wants it, plus keys that only this collection reads:
 
-``description``: paragraphs in Ansible's markup. ``in_effect``: what an omitted option means. ``judge``: what kind of
-text it is (``validate.TEXTS``). ``minimum``, ``maximum``: of a number. ``nonempty``: an empty list is an error.
-``about``: the key of an item that names the role the item is about. ``values``: the options of each value of a dict
-with free keys. ``refused``: keys that are wrong here, with what to say. ``not_yet``: keys that the collection knows and
-does not support yet, with which values of it that concerns. ``choices_not_yet``: the same for choices. ``not_yet_true``:
-the same for the value true. ``choice_notes``: what to say of a choice that people expect and that is not there.
+- ``description``: paragraphs in Ansible's markup. ``in_effect``: what an omitted option means.
+- ``judge``: what kind of text it is (``texts.TEXTS``). ``minimum``, ``maximum``: of a number. ``nonempty``: an empty
+  list is an error. ``values``: the options of each value of a dict with free keys.
+- ``about``: the key of an item that names the role the item is about. ``secret``: no message shows an item that is not
+  even a dict, because it may hold a password.
+- ``refused``: keys that are wrong here, with what to say. ``choice_notes``: the same for choices.
+- ``not_yet``: keys that the collection knows and does not support yet, with which values of them that concerns.
+  ``choices_not_yet``: the same for choices. ``not_yet_true``: the same for the value true.
 
 No option of the manifest has ``default``: then an omitted one could not be told from a given one.
 """
@@ -371,6 +373,7 @@ SECTIONS: Options = {
         "type": "list",
         "elements": "dict",
         "about": "name",
+        "secret": True,
         "in_effect": "none",
         "description": [
             "Roles and their attributes.",
@@ -633,8 +636,8 @@ RUN_OPTIONS: Options = {
             "What becomes of privileges that roles which the manifest does not declare hold on managed objects.",
             "V(revoke) revokes them. V(keep) keeps and reports them.",
             "When not given, they are revoked, but the run fails before its first statement when more than 20"
-            " undeclared roles would lose something, or when one of them is connected, or owns a view, rule or C(SECURITY DEFINER)"
-            " function in the database.",
+            " undeclared roles would lose something, or when one of them is connected, or owns a view, rule or"
+            " C(SECURITY DEFINER) function in the database.",
         ],
     },
     "adopt_schema_owners": {

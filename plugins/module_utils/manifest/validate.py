@@ -155,10 +155,13 @@ class Judge:
 
     def suggest(self, names: Iterable[str], name: str) -> str:
         """``; did you mean 'x'?`` or nothing."""
+        return self._suggester(names).hint(name)
+
+    def _suggester(self, names: Iterable[str]) -> Suggester:
         key = tuple(names)
         if key not in self._suggesters:
             self._suggesters[key] = Suggester(key)
-        return self._suggesters[key].hint(name)
+        return self._suggesters[key]
 
     # -- dicts --
 
@@ -174,7 +177,7 @@ class Judge:
         broken: Set[str] = set()
         written: Dict[str, object] = {}
         for key, item in raw.items():
-            name = self._key(key, item, holder, path)
+            name = self._key(key, item, holder, path, broken)
             if name is None or item is None:
                 continue
             if name in written:
@@ -203,8 +206,8 @@ class Judge:
                 return True
         return False
 
-    def _key(self, key: Any, item: Any, holder: Option, path: str) -> Optional[str]:
-        """The option that a key means, or None (after saying why)."""
+    def _key(self, key: Any, item: Any, holder: Option, path: str, broken: Set[str]) -> Optional[str]:
+        """The option that a key means, or None (after saying why). What was probably meant counts as broken."""
         options: Options = holder["options"]
         place = join(path, key)
         aliases = {alias: name for name, option in options.items() for alias in option.get("aliases", ())}
@@ -226,10 +229,14 @@ class Judge:
                 return None
         if (key is True or key in ("true", "True")) and "on" in aliases:
             self.report(place, f"unknown key {show(key)}: YAML reads an unquoted 'on' as true, write '{aliases['on']}'")
+            broken.add(aliases["on"])
             return None
         known = list(options) + list(aliases)
-        near = self.suggest(known, key) if isinstance(key, str) else ""
-        self.report(place, f"unknown key {show(key)}{near or '; known here: ' + ', '.join(options)}")
+        near = self._suggester(known).nearest(key) if isinstance(key, str) else None
+        advice = f"known here: {', '.join(options)}" if near is None else f"did you mean {show(near)}?"
+        self.report(place, f"unknown key {show(key)}; {advice}")
+        if near is not None:
+            broken.add(aliases.get(near, near))
         return None
 
     # -- values --
@@ -308,7 +315,8 @@ class Judge:
 
     def _list(self, raw: Any, option: Option, path: str) -> Any:
         if not isinstance(raw, (list, tuple)):
-            self.report(path, f"must be a list, not {describe(raw, secret=self._secret or 'about' in option)}")
+            secret = self._secret or bool(option.get("secret"))
+            self.report(path, f"must be a list, not {describe(raw, secret=secret)}")
             return BROKEN
         if not raw and option.get("nonempty"):
             self.report(path, "must not be empty")
@@ -325,7 +333,7 @@ class Judge:
             if about is not None:
                 name = entry.get(about) if isinstance(entry, Mapping) else None
                 self._role = name if isinstance(name, str) else outer[0]
-                self._secret = True
+            self._secret = outer[1] or bool(option.get("secret"))
             value = self.value(entry, element, place)
             self._role, self._secret = outer
             if not isinstance(value, _Broken):

@@ -1,0 +1,345 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""The transaction: one connection, one transaction, and the whole pipeline from top to bottom in ``reconcile``."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+try:
+    import psycopg
+except ImportError:  # the module reports the missing library before it gets here
+    pass
+
+from . import catalog
+from .changes import CreateRole, CreateSchema, Plan
+from .diff.targets import Routines, qualified
+from .failure import Failure, of_problems
+from .filters import Options
+from .guards import guard_problems, roles_at_stake
+from .plan import Outcome, make_plan, only_known
+from .policy import Policy
+from .problems import Problem
+from .scope import Scope, scope_of
+from .signatures import split_signature, type_texts
+from .state import Server, State
+from .statements import inventory_of, statements
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+#: Settings of the transaction, whatever the role, the database or the pooler has set. Nothing outlives the transaction.
+PINS: Mapping[str, str] = {
+    "search_path": "pg_catalog, pg_temp",
+    "DateStyle": "'ISO, MDY'",
+    "IntervalStyle": "postgres",
+    "TimeZone": "'UTC'",
+    "standard_conforming_strings": "on",
+    "quote_all_identifiers": "off",
+    "client_encoding": "'UTF8'",
+    "bytea_output": "hex",
+    "client_min_messages": "warning",
+    "lock_timeout": "'3s'",
+    "idle_in_transaction_session_timeout": "0",
+}
+
+# Raised by a statement of a checked plan, these mean that another session changed the same things at the same time.
+_COLLISIONS = frozenset(
+    {"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000"}
+)
+_CODES = {
+    "42501": "insufficient_privilege",
+    "2BP01": "dependent_privileges",
+    "55P03": "lock_timeout",
+    "25006": "read_only_server",
+    "53200": "too_many_locks",
+}
+# A GRANT or REVOKE that the executor may not give is answered with one of these warnings and nothing else.
+_FUTILE = {"01006", "01007"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run did or would do."""
+
+    plan: Plan
+    sql: Tuple[str, ...]
+    server: Server
+    state: State
+    warnings: Tuple[str, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run is run, beside the policy options. ``statement_timeout`` in seconds, 0 for none."""
+
+    check_mode: bool = False
+    session_role: Optional[str] = None
+    statement_timeout: int = 0
+
+
+@dataclass
+class _Clock:
+    """Seconds per stage."""
+
+    seconds: Dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(time.monotonic() - start, 4)
+
+
+def reconcile(connection: "Connection[Any]", policy: Policy, options: Options, settings: Settings) -> Run:
+    """Bring the connected database to what the policy says, or say what that would take.
+
+    Raises Failure; then nothing is applied.
+    """
+    clock = _Clock()
+    with _server_errors(connection):
+        with clock.stage("begin"):
+            begin(connection, settings)
+        with clock.stage("inspect"):
+            state, scope, routines = inspect(connection, policy)
+        with clock.stage("plan"):
+            outcome = make_plan(policy, state, scope, routines, options, check_mode=settings.check_mode)
+            plan = outcome.plan
+            sql = statements(plan.changes, inventory_of(state), state.server.version)
+        if outcome.problems:
+            raise of_problems(outcome.problems, plan=sql or None)
+        warnings = [*plan.warnings, *_about_the_server(state.server)]
+        with clock.stage("guard"):
+            guards = _guards(connection, plan, policy, options)
+        if settings.check_mode:
+            warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
+        elif guards:
+            raise of_problems(guards, plan=sql)
+        elif sql:
+            if state.server.in_recovery:
+                raise Failure("read_only_server", "This server is a standby and there is something to do.", plan=sql)
+            with clock.stage("apply"):
+                run(connection, sql)
+            with clock.stage("verify"):
+                verify(connection, policy, options, state, plan)
+            with clock.stage("commit"):
+                commit(connection)
+        return Run(plan, tuple(sql), state.server, state, tuple(warnings), clock.seconds)
+
+
+def begin(connection: "Connection[Any]", settings: Settings) -> None:
+    """Open the transaction and pin every setting that could change what statements mean: one round trip."""
+    standby = connection.info.parameter_status("in_hot_standby") == "on"
+    if settings.check_mode:
+        # One snapshot for the whole plan; nothing that writes is sent.
+        opening = ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
+    else:
+        # Read committed, so that verification sees what other sessions did as well.
+        opening = [f"BEGIN ISOLATION LEVEL READ COMMITTED {'READ ONLY' if standby else 'READ WRITE'}"]
+    opening += [f"SET LOCAL {name} = {value}" for name, value in PINS.items()]
+    opening.append(f"SET LOCAL statement_timeout = {settings.statement_timeout * 1000}")
+    if connection.info.server_version >= 170000:
+        opening.append("SET LOCAL transaction_timeout = 0")
+    session_role = psycopg.sql.Identifier(settings.session_role) if settings.session_role else psycopg.sql.SQL("NONE")
+    opening.append(psycopg.sql.SQL("SET LOCAL ROLE {}").format(session_role).as_string(None))
+    try:
+        _send(connection, opening)
+    except Failure as failure:
+        if settings.session_role and failure.sqlstate in ("22023", "42501", "42704"):
+            code = "insufficient_privilege" if failure.sqlstate == "42501" else "object_missing"
+            raise Failure(
+                code,
+                f"Cannot become session_role {settings.session_role}: {failure.message}",
+                sqlstate=failure.sqlstate,
+                statement=failure.statement,
+                hint="The login must be a member of session_role, from PostgreSQL 16 on with the SET option.",
+            ) from None
+        raise
+
+
+def inspect(connection: "Connection[Any]", policy: Policy) -> Tuple[State, Scope, Routines]:
+    """Read everything that the policy is compared with: three round trips at most, one more for named routines."""
+    databases = [rule.name for rule in policy.rules if rule.kind == "database" and rule.name is not None]
+    state = catalog.read_cluster(connection, databases)
+    scope = scope_of(policy, (schema.name for schema in state.schemas.values()), state.server.database)
+    inspected = [schema.oid for schema in state.schemas.values() if schema.name in scope.inspected]
+    groups, default_acls = catalog.read_objects(connection, inspected)
+    return replace(state, groups=groups, default_acls=default_acls), scope, _routines(connection, policy, state)
+
+
+def _routines(connection: "Connection[Any]", policy: Policy, state: State) -> Routines:
+    """Ask the server about the routines that rules name by their input types."""
+    wanted = [
+        (str(rule.name), rule.schema)
+        for rule in policy.rules
+        if rule.kind == "function" and rule.schema and str(rule.name).endswith(")")
+    ]
+    if not wanted:
+        return Routines()
+    names = sorted({name for text, _schema in wanted for name, _arguments in split_signature(text)})
+    schemas = sorted({schema.oid for _text, name in wanted for schema in [state.schema_named(str(name))] if schema})
+    types = set(type_texts(text for text, _schema in wanted))
+    # An unqualified name may mean a type in the routine's own schema.
+    types |= {
+        qualified(text, str(schema))
+        for signature, schema in wanted
+        for text in type_texts([signature])
+        if "." not in text and " " not in text
+    }
+    try:
+        routines, oids = catalog.read_routine_types(connection, schemas, names, sorted(types))
+    except psycopg.Error as exc:
+        raise Failure(
+            "object_missing",
+            f"A routine's argument types cannot be read: {exc.diag.message_primary}. "
+            f"Routines are named by their input types; look at: {', '.join(sorted(text for text, _s in wanted)[:5])}",
+            sqlstate=exc.sqlstate,
+        ) from None
+    return Routines({oid: arguments for oid, _schema, _name, arguments in routines}, oids)
+
+
+def _about_the_server(server: Server) -> List[str]:
+    return [] if server.system_identifier else ["pg_control_system() may not be called: system_identifier is empty"]
+
+
+def _guards(connection: "Connection[Any]", plan: Plan, policy: Policy, options: Options) -> List[Problem]:
+    roles = roles_at_stake(plan, policy, options)
+    stakes = catalog.read_stakes(connection, roles) if roles else {}
+    return guard_problems(plan, policy, options, stakes)
+
+
+def run(connection: "Connection[Any]", sql: Sequence[str]) -> None:
+    """Run the plan's statements. A warning from the server that nobody expects is a failure like an error."""
+    warnings: List[Tuple[str, str]] = []
+
+    def note(diagnostic: Any) -> None:
+        if diagnostic.severity_nonlocalized == "WARNING":
+            warnings.append((diagnostic.sqlstate or "", diagnostic.message_primary or ""))
+
+    connection.add_notice_handler(note)
+    try:
+        _send(connection, sql, plan=True)
+    finally:
+        connection.remove_notice_handler(note)
+    if warnings:
+        sqlstate, message = warnings[0]
+        futile = sqlstate in _FUTILE
+        raise Failure(
+            "insufficient_privilege" if futile else "server_error",
+            f"The server answered the plan with a warning, so it was rolled back: {message}",
+            problems=[Problem(message=f"{state}: {words}", code="server_error") for state, words in warnings],
+            sqlstate=sqlstate,
+            hint="The executor must own the object, or hold the privilege with grant option." if futile else None,
+            plan=list(sql),
+        )
+
+
+def _send(connection: "Connection[Any]", sql: Sequence[str], *, plan: bool = False) -> None:
+    """Send statements in one round trip. A refused one is reported with its own text."""
+    cursors = [connection.cursor() for _statement in sql]
+    try:
+        with catalog.pipelined(connection):
+            for cursor, statement in zip(cursors, sql):
+                cursor.execute(statement)
+    except psycopg.Error as exc:
+        failed = next((s for c, s in zip(cursors, sql) if c.statusmessage is None), None)
+        raise _failure(exc, connection, failed, list(sql) if plan else None) from None
+
+
+def _failure(
+    exc: "psycopg.Error", connection: "Connection[Any]", statement: Optional[str], plan: Optional[List[str]]
+) -> Failure:
+    """A server's refusal in the module's terms. Only the parts of it that carry no parameters or context are taken."""
+    if exc.sqlstate is None or connection.closed:
+        return Failure("connection_failed", "The connection to the server was lost; nothing was applied.", plan=plan)
+    code = _CODES.get(exc.sqlstate, "server_error")
+    if plan is not None and exc.sqlstate in _COLLISIONS:
+        code = "collision"
+    message = exc.diag.message_primary or "The server refused a statement"
+    if code == "collision":
+        message = f"Another session changed the same things at the same time, run again: {message}"
+    return Failure(
+        code,
+        message,
+        problems=[Problem(message=message, hint=exc.diag.message_hint, code=code)],
+        sqlstate=exc.sqlstate,
+        statement=statement,
+        detail=exc.diag.message_detail,
+        hint=exc.diag.message_hint,
+        plan=plan,
+    )
+
+
+@contextmanager
+def _server_errors(connection: "Connection[Any]") -> Iterator[None]:
+    """End the transaction whatever happens, and put errors of the server into the module's terms."""
+    try:
+        yield
+    except psycopg.Error as exc:
+        raise _failure(exc, connection, None, None) from None
+    finally:
+        if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            try:
+                connection.execute("ROLLBACK")
+            except psycopg.Error:
+                # The connection broke; the server rolls back by itself.
+                connection.close()
+
+
+def verify(
+    connection: "Connection[Any]", policy: Policy, options: Options, before: State, plan: Plan
+) -> None:
+    """Read everything again, before the commit: nothing of the plan may be left to do.
+
+    What appeared since the inspection is the next run's work. Raises Failure ``not_converged``.
+    """
+    state, scope, routines = inspect(connection, policy)
+    left: Outcome = make_plan(policy, state, scope, routines, options)
+    if not left.problems and not left.plan.changes:
+        return
+    rest = only_known(left.plan, *_known(before, state, plan))
+    sql = statements(rest.changes, {}, state.server.version)
+    if not left.problems and not sql:
+        return
+    raise Failure(
+        "not_converged",
+        "After the plan was run something of it was still to do, so it was rolled back. "
+        "This is a fault of the collection, or another session undid a part of the plan.",
+        problems=[*left.problems, *(Problem(message=f"still to do: {text}", code="not_converged") for text in sql)],
+        plan=sql,
+    )
+
+
+def _known(before: State, after: State, plan: Plan) -> Tuple[FrozenSet[int], FrozenSet[int]]:
+    """The OIDs of objects and roles that the plan could know: those inspected first, and those that it made."""
+    objects = {item.oid for group in before.groups for item in group.members.objects()}
+    objects |= set(before.schemas) | set(before.databases)
+    schemas = {change.name for change in plan.changes if isinstance(change, CreateSchema)}
+    objects |= {schema.oid for schema in after.schemas.values() if schema.name in schemas}
+    roles = {change.role.name for change in plan.changes if isinstance(change, CreateRole)}
+    made = {role.oid for role in after.roles.values() if role.name in roles}
+    return frozenset(objects), frozenset(set(before.roles) | made)
+
+
+def commit(connection: "Connection[Any]") -> None:
+    """Commit. A connection that breaks here leaves the outcome unknown."""
+    try:
+        connection.execute("COMMIT")
+    except psycopg.Error as exc:
+        if connection.closed:
+            raise Failure(
+                "outcome_unknown",
+                "The connection broke while the transaction was being committed. Run again: if it was committed, "
+                "the next run has nothing to do.",
+            ) from None
+        raise _failure(exc, connection, "COMMIT", None) from None

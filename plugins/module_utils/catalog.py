@@ -1,0 +1,321 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Reading the catalog: a fixed number of queries, whatever the size of the database or of the manifest.
+
+Cost at 10,000 tables: relations and routines are grouped by their ACL in the server (one hash aggregate each, some
+0.05 s), columns take one scan of pg_attribute. What comes back grows with the number of *different* ACLs; the objects
+of a group come as one JSON text that is decoded only when the plan has to name them.
+
+All queries rely on the pinned ``search_path``, which also makes ``format_type`` qualify what lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from .manifest.model import INFINITY
+from .privileges import DEFAULT_ACL_KINDS
+from .state import Acl, Database, DefaultAcl, Entry, Group, Members, Membership, Role, Schema, Server, State
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    Query = Tuple[str, Sequence[Any]]
+
+_EXPLODED = """(
+    SELECT json_agg(json_build_array(e.grantee::int8, e.privilege_type, e.grantor::int8, e.is_grantable))::text
+    FROM aclexplode({acl}) AS e
+)"""
+
+_SERVER = """
+SELECT current_setting('server_version'),
+       current_database(),
+       (SELECT oid::int8 FROM pg_database WHERE datname = current_database()),
+       has_function_privilege('pg_control_system()', 'EXECUTE'),
+       pg_is_in_recovery(),
+       (SELECT oid::int8 FROM pg_roles WHERE rolname = session_user),
+       (SELECT oid::int8 FROM pg_roles WHERE rolname = current_user)
+"""
+
+_SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
+
+_ROLES = """
+SELECT r.oid::int8, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin,
+       r.rolreplication, r.rolbypassrls, r.rolconnlimit,
+       CASE WHEN isfinite(r.rolvaliduntil) THEN (extract(epoch FROM r.rolvaliduntil) * 1000000)::int8::text
+            ELSE r.rolvaliduntil::text END,
+       d.description
+FROM pg_roles AS r
+LEFT JOIN pg_shdescription AS d ON d.objoid = r.oid AND d.classoid = 'pg_authid'::regclass
+"""
+
+_MEMBERSHIPS = """
+SELECT roleid::int8, member::int8, grantor::int8, admin_option{options}
+FROM pg_auth_members
+"""
+
+# Temporary and toast schemas are nobody's business.
+_SCHEMAS = r"""
+SELECT oid::int8, nspname, nspowner::int8, nspacl IS NOT NULL, {exploded}
+FROM pg_namespace
+WHERE nspname !~ '^pg_(toast|temp_|toast_temp_)'
+""".format(exploded=_EXPLODED.format(acl="coalesce(nspacl, acldefault('n', nspowner))"))
+
+_DATABASES = """
+SELECT oid::int8, datname, datdba::int8, datacl IS NOT NULL, {exploded}
+FROM pg_database
+WHERE datname = current_database() OR datname = ANY(%s)
+""".format(exploded=_EXPLODED.format(acl="coalesce(datacl, acldefault('d', datdba))"))
+
+# Grouping must hash, because aclitem has no order; so nothing inside the aggregates is ordered here.
+_GROUPS = """
+WITH extension AS (
+    SELECT objid FROM pg_depend
+    WHERE refclassid = 'pg_extension'::regclass AND classid = '{catalog}'::regclass AND deptype = 'e'
+), alike AS (
+    SELECT o.nsp, o.kind, o.owner, o.col, o.acl, x.objid IS NOT NULL AS extension,
+           count(*) AS objects, json_agg(o.item)::text AS items
+    FROM ({objects}) AS o
+    LEFT JOIN extension AS x ON x.objid = o.oid
+    GROUP BY o.nsp, o.kind, o.owner, o.col, o.acl, x.objid IS NOT NULL
+)
+SELECT nsp::int8, kind, owner::int8, col, extension, objects, items, acl IS NOT NULL, {exploded}
+FROM alike
+"""
+
+_RELATION_KIND = """CASE {0}.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' WHEN 'S' THEN 'sequence'
+    ELSE 'table' END"""
+
+_RELATIONS = _GROUPS.format(
+    catalog="pg_class",
+    objects="""
+    SELECT c.oid, c.relnamespace AS nsp, {kind} AS kind, c.relowner AS owner, NULL::name AS col, c.relacl AS acl,
+           json_build_array(c.oid::int8, c.relname) AS item
+    FROM pg_class AS c
+    WHERE c.relnamespace = ANY(%s::oid[]) AND c.relkind IN ('r', 'p', 'f', 'v', 'm', 'S')
+    """.format(kind=_RELATION_KIND.format("c")),
+    exploded=_EXPLODED.format(
+        acl="coalesce(acl, acldefault(CASE kind WHEN 'sequence' THEN 's' ELSE 'r' END::\"char\", owner))"
+    ),
+)
+
+_COLUMNS = _GROUPS.format(
+    catalog="pg_class",
+    objects="""
+    SELECT c.oid, c.relnamespace AS nsp, {kind} AS kind, c.relowner AS owner, a.attname AS col, a.attacl AS acl,
+           json_build_array(c.oid::int8, c.relname) AS item
+    FROM pg_attribute AS a
+    JOIN pg_class AS c ON c.oid = a.attrelid
+    WHERE c.relnamespace = ANY(%s::oid[]) AND c.relkind IN ('r', 'p', 'f', 'v', 'm', 'S')
+      AND a.attacl IS NOT NULL AND NOT a.attisdropped
+    """.format(kind=_RELATION_KIND.format("c")),
+    exploded=_EXPLODED.format(acl="acl"),
+)
+
+# GRANT looks for a procedure by all its arguments as well as by its input arguments, unless a mode is written: where a
+# procedure with output arguments shares the name, IN keeps the name unambiguous (LookupFuncWithArgs in parse_func.c).
+_ROUTINES = _GROUPS.format(
+    catalog="pg_proc",
+    objects="""
+    SELECT p.oid, p.pronamespace AS nsp, 'function' AS kind, p.proowner AS owner, NULL::name AS col, p.proacl AS acl,
+           json_build_array(
+               p.oid::int8, p.proname,
+               CASE WHEN p.pronargs > 0 AND bool_or(p.prokind = 'p' AND p.proargmodes IS NOT NULL)
+                             OVER (PARTITION BY p.pronamespace, p.proname)
+                    THEN (SELECT string_agg('IN ' || format_type(t.type, NULL), ', ' ORDER BY t.position)
+                          FROM unnest(p.proargtypes) WITH ORDINALITY AS t(type, position))
+                    ELSE oidvectortypes(p.proargtypes) END
+           ) AS item
+    FROM pg_proc AS p
+    WHERE p.pronamespace = ANY(%s::oid[])
+    """,
+    exploded=_EXPLODED.format(acl="coalesce(acl, acldefault('f', owner))"),
+)
+
+# Arrays, multiranges and the row types of tables take no grants of their own.
+_TYPES = _GROUPS.format(
+    catalog="pg_type",
+    objects="""
+    SELECT t.oid, t.typnamespace AS nsp, 'type' AS kind, t.typowner AS owner, NULL::name AS col, t.typacl AS acl,
+           json_build_array(t.oid::int8, t.typname) AS item
+    FROM pg_type AS t
+    LEFT JOIN pg_class AS c ON c.oid = t.typrelid
+    WHERE t.typnamespace = ANY(%s::oid[]) AND t.typacl IS NOT NULL
+      AND t.typtype IN ('b', 'c', 'd', 'e', 'r') AND (t.typrelid = 0 OR c.relkind = 'c')
+      AND NOT EXISTS (SELECT FROM pg_type AS e WHERE e.typarray = t.oid)
+    """,
+    exploded=_EXPLODED.format(acl="acl"),
+)
+
+_DEFAULT_ACLS = """
+SELECT defaclrole::int8, nullif(defaclnamespace, 0)::int8, defaclobjtype::text, {exploded}
+FROM pg_default_acl
+""".format(exploded=_EXPLODED.format(acl="defaclacl"))
+
+_ROUTINE_TYPES = """
+SELECT p.oid::int8, p.pronamespace::int8, p.proname, p.proargtypes::oid[]::int8[]
+FROM pg_proc AS p
+WHERE p.pronamespace = ANY(%s::oid[]) AND p.proname = ANY(%s)
+"""
+
+_TYPE_OIDS = """
+SELECT t.position, to_regtype(t.name)::oid::int8
+FROM unnest(%s::text[]) WITH ORDINALITY AS t(name, position)
+"""
+
+# One look for all undeclared roles that would lose something; the views, rules and functions of every schema count.
+_STAKES = """
+SELECT r.oid::int8,
+       EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.usesysid = r.oid AND a.pid <> pg_backend_pid()),
+       (SELECT c.oid::regclass::text FROM pg_class AS c
+        WHERE c.relowner = r.oid
+          AND (c.relkind IN ('v', 'm')
+               OR c.relhasrules AND EXISTS (SELECT FROM pg_rewrite AS w
+                                            WHERE w.ev_class = c.oid AND w.rulename <> '_RETURN'))
+        ORDER BY c.oid LIMIT 1),
+       (SELECT p.oid::regprocedure::text FROM pg_proc AS p
+        WHERE p.proowner = r.oid AND p.prosecdef ORDER BY p.oid LIMIT 1)
+FROM unnest(%s::oid[]) AS r(oid)
+"""
+
+
+@contextlib.contextmanager
+def pipelined(connection: "Connection[Any]") -> Iterator[None]:
+    """Send what follows in one round trip, or one by one where libpq has no pipeline mode (before 14)."""
+    from psycopg import Pipeline
+
+    if not Pipeline.is_supported():
+        yield
+        return
+    with connection.pipeline():
+        yield
+
+
+def fetch(connection: "Connection[Any]", queries: Sequence["Query"]) -> List[List[Tuple[Any, ...]]]:
+    """The rows of several queries, in one round trip."""
+    cursors = [connection.cursor() for _query in queries]
+    with pipelined(connection):
+        for cursor, (query, parameters) in zip(cursors, queries):
+            cursor.execute(query, parameters or None)
+    return [cursor.fetchall() for cursor in cursors]
+
+
+class _Acls:
+    """Exploded ACLs, each different one decoded once."""
+
+    def __init__(self) -> None:
+        self._known: Dict[Tuple[Optional[str], bool], Acl] = {}
+
+    def __call__(self, text: Optional[str], explicit: bool = True) -> Acl:
+        key = (text, explicit)
+        if key not in self._known:
+            entries = frozenset(Entry(*item) for item in json.loads(text)) if text else frozenset()
+            self._known[key] = Acl(entries, explicit)
+        return self._known[key]
+
+
+def read_cluster(connection: "Connection[Any]", databases: Iterable[str]) -> State:
+    """Roles, memberships, schemas and the named databases beside the connected one: one round trip, or two.
+
+    The state has no groups yet: which schemas matter is decided on its schemas.
+    """
+    version = connection.info.server_version // 10000
+    options = ", inherit_option, set_option" if version >= 16 else ""
+    server, roles, memberships, schemas, found = fetch(
+        connection,
+        [
+            (_SERVER, ()),
+            (_ROLES, ()),
+            (_MEMBERSHIPS.format(options=options), ()),
+            (_SCHEMAS, ()),
+            (_DATABASES, (sorted(databases),)),
+        ],
+    )
+    full_version, database, database_oid, may_identify, in_recovery, session_user, current_user = server[0]
+    identifier = fetch(connection, [(_SYSTEM_IDENTIFIER, ())])[0][0][0] if may_identify else ""
+    acls = _Acls()
+    return State(
+        server=Server(
+            version=version,
+            full_version=full_version,
+            database=database,
+            database_oid=database_oid,
+            system_identifier=identifier,
+            in_recovery=in_recovery,
+            session_user=session_user,
+            current_user=current_user,
+        ),
+        roles={row[0]: Role(*row[:10], valid_until=_instant(row[10]), comment=row[11]) for row in roles},
+        memberships=tuple(sorted((Membership(*row) for row in memberships), key=lambda m: (m.group, m.member, m.grantor))),
+        schemas={row[0]: Schema(row[0], row[1], row[2], acls(row[4], row[3])) for row in schemas},
+        databases={row[0]: Database(row[0], row[1], row[2], acls(row[4], row[3])) for row in found},
+    )
+
+
+def _instant(text: Optional[str]) -> Any:
+    if text is None or text == INFINITY:
+        return INFINITY
+    return text if text == "-infinity" else int(text)
+
+
+def read_objects(
+    connection: "Connection[Any]", schemas: Sequence[int]
+) -> Tuple[Tuple[Group, ...], Tuple[DefaultAcl, ...]]:
+    """The objects of some schemas, grouped, and every row of default privileges: one round trip."""
+    oids = sorted(schemas)
+    *families, defaults = fetch(
+        connection,
+        [
+            (_RELATIONS, (oids,)),
+            (_COLUMNS, (oids,)),
+            (_ROUTINES, (oids,)),
+            (_TYPES, (oids,)),
+            (_DEFAULT_ACLS, ()),
+        ],
+    )
+    acls = _Acls()
+    groups = tuple(
+        Group(
+            kind=kind,
+            schema=schema,
+            owner=owner,
+            acl=acls(exploded, explicit),
+            members=Members(count, items),
+            extension=extension,
+            column=column,
+        )
+        for rows in families
+        for schema, kind, owner, column, extension, count, items, explicit, exploded in rows
+    )
+    return groups, tuple(
+        DefaultAcl(owner, schema, DEFAULT_ACL_KINDS.get(letter, letter), acls(exploded))
+        for owner, schema, letter, exploded in defaults
+    )
+
+
+def read_routine_types(
+    connection: "Connection[Any]", schemas: Sequence[int], names: Sequence[str], types: Sequence[str]
+) -> Tuple[List[Tuple[int, int, str, Tuple[int, ...]]], Mapping[str, Optional[int]]]:
+    """The routines of these names with their input types, and what PostgreSQL takes each type's text for: one round trip.
+
+    Raises psycopg.Error where a text cannot be a type's name at all.
+    """
+    routines, oids = fetch(connection, [(_ROUTINE_TYPES, (list(schemas), list(names))), (_TYPE_OIDS, (list(types),))])
+    return (
+        [(oid, schema, name, tuple(arguments)) for oid, schema, name, arguments in routines],
+        {types[position - 1]: oid for position, oid in oids},
+    )
+
+
+def read_stakes(
+    connection: "Connection[Any]", roles: Sequence[int]
+) -> Mapping[int, Tuple[bool, Optional[str], Optional[str]]]:
+    """For each role: whether it is connected, a view or table with rules it owns, a SECURITY DEFINER routine it owns."""
+    (rows,) = fetch(connection, [(_STAKES, (list(roles),))])
+    return {oid: (connected, view, routine) for oid, connected, view, routine in rows}

@@ -1,0 +1,213 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""The closed set of changes that a plan is made of.
+
+A change knows everything that filters, statements and reports ask of it; none of them looks at the state again.
+``source`` is the place in the manifest behind the change, where one place is behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import FrozenSet, Mapping, NamedTuple, Optional, Tuple, Union
+
+from .manifest.model import Instant
+from .state import Object, RoleRef
+
+#: A role attribute's value: a flag, a number, or a point in time.
+Value = Union[bool, Instant]
+
+
+@dataclass(frozen=True)
+class CreateRole:
+    """Create a role; ``attributes`` are those that differ from what CREATE ROLE does by itself."""
+
+    role: RoleRef
+    attributes: Mapping[str, Value]
+    source: str
+
+
+@dataclass(frozen=True)
+class AlterRole:
+    """Change attributes of an existing role. ``omitted``: those that the manifest does not name."""
+
+    role: RoleRef
+    attributes: Mapping[str, Value]
+    before: Mapping[str, Value]
+    omitted: FrozenSet[str]
+    source: str
+    external: bool = False
+
+
+@dataclass(frozen=True)
+class CommentRole:
+    """Set a role's comment; an empty text removes it."""
+
+    role: RoleRef
+    comment: str
+    before: Optional[str]
+    source: str
+    created: bool = False
+
+
+@dataclass(frozen=True)
+class AddMember:
+    """Grant a membership, or raise options of one.
+
+    ``options`` holds what the statement says (``admin``, ``inherit``, ``set``); the others keep their value. ``grantor``
+    is only there where the statement must name it. ``exists``: the member is in the group already.
+    """
+
+    group: RoleRef
+    member: RoleRef
+    options: Mapping[str, bool]
+    source: str
+    grantor: Optional[RoleRef] = None
+    exists: bool = False
+
+
+@dataclass(frozen=True)
+class RemoveMember:
+    """Take away a membership, or with ``option`` only that option of it, from one grantor's row.
+
+    ``grantor`` is None before PostgreSQL 16, where a membership is one row whoever granted it. ``claimed``: the manifest
+    says who belongs to the group, so the membership is surplus; else it is only reported. ``early``: an added membership
+    would close a circle with it, so it has to go first. ``depth``: how far down in the chain of grantors the row is.
+    """
+
+    group: RoleRef
+    member: RoleRef
+    grantor: Optional[RoleRef]
+    option: Optional[str] = None
+    claimed: bool = True
+    automatic: bool = False
+    early: bool = False
+    depth: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class CreateSchema:
+    """Create a schema. Without ``owner`` it belongs to the executor."""
+
+    name: str
+    owner: Optional[RoleRef]
+    source: str
+
+
+@dataclass(frozen=True)
+class AlterSchemaOwner:
+    """Hand an existing schema to another owner."""
+
+    oid: int
+    name: str
+    owner: RoleRef
+    before: RoleRef
+    source: str
+
+
+class Target(NamedTuple):
+    """What a privilege is on: some objects of one kind in one schema, all of one owner. ``column``: that column of each."""
+
+    kind: str
+    schema: Optional[str]
+    objects: Tuple[Object, ...]
+    owner: RoleRef
+    column: Optional[str] = None
+    extension: bool = False
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Give privileges on objects. ``again``: kept ones that another statement of the plan takes along."""
+
+    target: Target
+    grantee: RoleRef
+    privileges: FrozenSet[str]
+    with_grant_option: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Revoke:
+    """Take privileges on objects away, or with ``option_only`` just their grant option, as one grantor gave them.
+
+    ``explicit``: the manifest says ``ensure: absent``. Otherwise the privileges are surplus. ``dependents``: who holds
+    one of them because this grantee gave it onward.
+    """
+
+    target: Target
+    grantee: RoleRef
+    privileges: FrozenSet[str]
+    grantor: RoleRef
+    option_only: bool = False
+    explicit: bool = False
+    dependents: Tuple[RoleRef, ...] = ()
+
+
+@dataclass(frozen=True)
+class GrantDefault:
+    """Give default privileges. ``schema`` None is the owner's global layer."""
+
+    owner: RoleRef
+    schema: Optional[str]
+    kind: str
+    grantee: RoleRef
+    privileges: FrozenSet[str]
+
+
+@dataclass(frozen=True)
+class RevokeDefault:
+    """Take default privileges away. ``claimed``: the manifest speaks for this owner's layer; else it is only reported."""
+
+    owner: RoleRef
+    schema: Optional[str]
+    kind: str
+    grantee: RoleRef
+    privileges: FrozenSet[str]
+    option_only: bool = False
+    explicit: bool = False
+    claimed: bool = True
+
+
+RoleChange = Union[CreateRole, AlterRole, CommentRole]
+MemberChange = Union[AddMember, RemoveMember]
+SchemaChange = Union[CreateSchema, AlterSchemaOwner]
+PrivilegeChange = Union[Grant, Revoke, GrantDefault, RevokeDefault]
+Change = Union[
+    CreateRole,
+    AlterRole,
+    CommentRole,
+    AddMember,
+    RemoveMember,
+    CreateSchema,
+    AlterSchemaOwner,
+    Grant,
+    Revoke,
+    GrantDefault,
+    RevokeDefault,
+]
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A difference that is not put right, and why (a ``reason`` of the documentation's table)."""
+
+    change: Change
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one look at policy and state gives: what is to do, what is held back by the override, what by other reasons."""
+
+    changes: Tuple[Change, ...] = ()
+    suppressed: Tuple[Union[Revoke, RevokeDefault], ...] = ()
+    withheld: Tuple[Withheld, ...] = ()
+    warnings: Tuple[str, ...] = ()
+    managed: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
+    ready: Tuple[str, ...] = ()

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""From ``login_*`` options to a psycopg connection."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional
+
+from .failure import Failure
+from .privileges import OLDEST_SERVER
+from .problems import Problem
+
+try:
+    import psycopg
+except ImportError as exc:
+    PSYCOPG_PROBLEM: Optional[str] = str(exc)
+else:
+    PSYCOPG_PROBLEM = None
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+#: Before this version of psycopg, SQL can only be composed with a connection at hand.
+OLDEST_PSYCOPG = (3, 2, 1)
+
+#: The argument spec of the connection options, named as in community.postgresql.
+CONNECTION_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "login_host": {"type": "str"},
+    "login_port": {"type": "int"},
+    "login_user": {"type": "str"},
+    "login_password": {"type": "str", "no_log": True},
+    "login_db": {"type": "str"},
+    "login_unix_socket": {"type": "str"},
+    "ssl_mode": {"type": "str", "choices": ["allow", "disable", "prefer", "require", "verify-ca", "verify-full"]},
+    "ca_cert": {"type": "path", "aliases": ["ssl_rootcert"]},
+    "ssl_cert": {"type": "path"},
+    "ssl_key": {"type": "path", "no_log": False},
+    "connect_params": {"type": "dict"},
+    "session_role": {"type": "str"},
+}
+
+_LIBPQ_NAMES = {
+    "login_port": "port",
+    "login_user": "user",
+    "login_password": "password",
+    "login_db": "dbname",
+    "ssl_mode": "sslmode",
+    "ca_cert": "sslrootcert",
+    "ssl_cert": "sslcert",
+    "ssl_key": "sslkey",
+}
+
+_SECRET_PARAMETERS = ("password", "passfile", "sslpassword")
+
+# How libpq and the server word a refused login; the connection phase hands out no SQLSTATE.
+_LOGIN_REFUSED = (
+    "authentication failed",
+    "no password supplied",
+    "pg_hba.conf",
+    "authentication method",
+    "is not permitted to log in",
+)
+
+
+def connection_parameters(options: Mapping[str, Any], environment: Mapping[str, str]) -> Dict[str, Any]:
+    """libpq's parameters for the module's options. What is not given is left to libpq's environment.
+
+    Raises Failure where a secret is in ``connect_params`` or nothing names the database.
+    """
+    given = {name: value for name, value in options.items() if value not in (None, "")}
+    extra = {name: value for name, value in (given.get("connect_params") or {}).items() if value not in (None, "")}
+    problems: List[Problem] = [
+        Problem(
+            path=f"connect_params.{name}",
+            message=f"{name} does not belong into connect_params, which Ansible does not mask",
+            hint="Use login_password.",
+        )
+        for name in _SECRET_PARAMETERS
+        if name in extra
+    ]
+    parameters: Dict[str, Any] = {
+        parameter: given[option] for option, parameter in _LIBPQ_NAMES.items() if option in given
+    }
+    host = given.get("login_host")
+    if given.get("login_unix_socket") and host in (None, "localhost"):
+        host = given["login_unix_socket"]
+    if host:
+        parameters["host"] = host
+    parameters.update(extra)
+    named = ("dbname" in parameters, "service" in parameters, environment.get("PGDATABASE"), environment.get("PGSERVICE"))
+    if not any(named):
+        problems.append(
+            Problem(
+                path="login_db",
+                message="nothing names the database",
+                hint="Give login_db, connect_params.dbname or PGDATABASE.",
+            )
+        )
+    if problems:
+        raise Failure("manifest_invalid", problems[0].text, problems=problems)
+    parameters.setdefault("fallback_application_name", "pg_access.reconcile")
+    return parameters
+
+
+def clean_environment(environment: MutableMapping[str, str]) -> None:
+    """Take out of the environment what only looks given: empty PG* variables, and a root certificate in an empty file.
+
+    AWX sets a variable for every field of a credential, also for those left empty.
+    """
+    for name in [name for name in environment if name.startswith("PG") and environment[name] == ""]:
+        del environment[name]
+    certificate = environment.get("PGSSLROOTCERT")
+    if certificate and certificate != "system":
+        try:
+            empty = os.path.getsize(certificate) == 0
+        except OSError:
+            empty = False
+        if empty:
+            del environment["PGSSLROOTCERT"]
+
+
+def require_psycopg() -> None:
+    """Raise Failure where psycopg is missing or too old."""
+    if PSYCOPG_PROBLEM is not None:
+        raise Failure(
+            "missing_library",
+            f"psycopg (version 3) is needed where the module runs and cannot be imported: {PSYCOPG_PROBLEM}. "
+            "Install it there, for example with: pip install 'psycopg[binary]'",
+        )
+    found = tuple(int(part) for part in psycopg.__version__.split(".")[:3] if part.isdigit())
+    if found < OLDEST_PSYCOPG:
+        wanted = ".".join(str(part) for part in OLDEST_PSYCOPG)
+        raise Failure("library_too_old", f"psycopg {psycopg.__version__} is too old: {wanted} or later is needed")
+
+
+def connect(options: Mapping[str, Any]) -> "Connection[Any]":
+    """A connection for the module's options. Transactions are begun by hand, and nothing is prepared.
+
+    Raises Failure: ``connection_failed``, ``authentication_failed``, ``unsupported_version``.
+    """
+    require_psycopg()
+    clean_environment(os.environ)
+    parameters = connection_parameters(options, os.environ)
+    try:
+        connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
+    except psycopg.Error as exc:
+        # Only libpq's own words; they name host, port and user, never the password.
+        message = " ".join(str(exc).split())
+        code = "connection_failed"
+        advice = "Check login_host, login_port, login_db and that the server is running"
+        if any(words in message for words in _LOGIN_REFUSED):
+            code = "authentication_failed"
+            advice = "Check login_user, login_password and the server's pg_hba.conf"
+        raise Failure(code, f"Cannot connect: {message}. {advice}.") from None
+    version = connection.info.server_version // 10000
+    if version < OLDEST_SERVER:
+        connection.close()
+        raise Failure(
+            "unsupported_version", f"This server is PostgreSQL {version}; {OLDEST_SERVER} or later is needed."
+        )
+    return connection
+
+
+def address(connection: "Connection[Any]") -> str:
+    """Where a connection leads, as warnings begin: ``<database>@<host or socket>:<port>``."""
+    info = connection.info
+    return f"{info.dbname}@{info.host or info.hostaddr or 'local'}:{info.port}"

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""What stops an apply although the plan could be run: somebody may depend on what it takes away.
+
+A check run shows the same as a warning, beside the plan.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Optional, Tuple
+
+from .changes import AlterRole, Plan
+from .filters import Options
+from .plan import losers
+from .policy import Policy
+from .problems import Problem
+from .state import RoleRef
+
+#: More undeclared roles than this lose nothing without being asked.
+MOST_UNDECLARED = 20
+
+#: Whether a role is connected, a view it owns, a SECURITY DEFINER routine it owns.
+Stakes = Mapping[int, Tuple[bool, Optional[str], Optional[str]]]
+
+
+def roles_at_stake(plan: Plan, policy: Policy, options: Options) -> List[int]:
+    """The roles whose sessions and possessions the guards have to know; none for most runs."""
+    roles = {change.role.oid for change in plan.changes if isinstance(change, AlterRole) and _loses_login(change)}
+    if options.undeclared_grantees is None:
+        roles |= {ref.oid for ref in losers(plan, policy)}
+    return sorted(oid for oid in roles if oid > 0)
+
+
+def _loses_login(change: AlterRole) -> bool:
+    return change.attributes.get("login") is False and "login" in change.omitted
+
+
+def guard_problems(plan: Plan, policy: Policy, options: Options, stakes: Stakes) -> List[Problem]:
+    """Every reason not to apply the plan without being asked."""
+    problems: List[Problem] = []
+    for change in plan.changes:
+        if isinstance(change, AlterRole) and _loses_login(change):
+            if stakes.get(change.role.oid, (False, None, None))[0]:
+                problems.append(
+                    _problem(
+                        change.role.name,
+                        f"role {change.role.name} would lose LOGIN, which the manifest leaves out, and is connected now",
+                        "Write login: true to keep it, or login: false to say that it is meant.",
+                    )
+                )
+    if options.undeclared_grantees is not None:
+        return problems
+    lost = losers(plan, policy)
+    hint = "Declare the role, or write undeclared_grantees: revoke or keep."
+    if len(lost) > MOST_UNDECLARED:
+        names = _counted(lost)
+        problems.append(
+            _problem(None, f"{len(lost)} roles that the manifest does not declare would lose privileges: {names}", hint)
+        )
+    for ref, count in sorted(lost.items(), key=lambda item: item[0].name):
+        connected, view, routine = stakes.get(ref.oid, (False, None, None))
+        reasons = [
+            *(["is connected now"] if connected else []),
+            *([f"owns the view or table with rules {view}"] if view else []),
+            *([f"owns the SECURITY DEFINER function {routine}"] if routine else []),
+        ]
+        if reasons:
+            message = f"undeclared role {ref.name} would lose {count} privileges and {' and '.join(reasons)}"
+            problems.append(_problem(ref.name, message, hint))
+    return problems
+
+
+def _problem(role: Optional[str], message: str, hint: str) -> Problem:
+    return Problem(role=role, message=message, hint=hint, code="guard")
+
+
+def _counted(lost: Mapping[RoleRef, int], most: int = 10) -> str:
+    ordered: List[Tuple[RoleRef, int]] = sorted(lost.items(), key=lambda item: (-item[1], item[0].name))
+    shown: Dict[str, int] = {ref.name: count for ref, count in ordered[:most]}
+    rest = len(ordered) - len(shown)
+    return ", ".join(f"{name} {count}" for name, count in shown.items()) + (f" and {rest} more" if rest else "")

@@ -1,0 +1,244 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Policy and state in, plan out: the pure part of the pipeline in the order in which it happens.
+
+Roles and schemas come first, because privileges are decided on the state that they will have made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
+
+from .changes import AlterRole, Change, Plan, Revoke, RevokeDefault, Withheld
+from .diff.defaults import default_changes
+from .diff.memberships import membership_changes, option_problems, with_dependents, without_circles
+from .diff.privileges import privilege_changes, shared_groups
+from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
+from .diff.schemas import schema_changes, with_schema_changes
+from .diff.targets import Routines, bind
+from .filters import Context, Options, apply_filters, is_undeclared, override, wait_for_owner
+from .keep import columns_again
+from .policy import Policy
+from .problems import Problem
+from .scope import Scope
+from .state import RoleRef, State
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A plan, or what stands in its way before the first statement."""
+
+    plan: Plan
+    problems: Tuple[Problem, ...] = ()
+
+
+def make_plan(
+    policy: Policy,
+    state: State,
+    scope: Scope,
+    routines: Routines,
+    options: Options,
+    *,
+    check_mode: bool = False,
+) -> Outcome:
+    """What would have to be done so that the state is as the policy says, and what of it is held back."""
+    problems = missing_roles(policy, state, check_mode=check_mode)
+    if check_mode:
+        state = with_assumed_roles(policy, state)
+
+    roles, withheld = apply_filters(role_changes(policy, state), Context(policy, state, options))
+    after = with_role_changes(state, roles)
+
+    problems += option_problems(policy, after)
+    members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))
+    withheld += held
+    members, circles = without_circles(with_dependents(members, after), after)
+    problems += circles
+
+    schemas, moves = apply_filters(schema_changes(policy, after), Context(policy, after, options))
+    withheld += moves
+    after = with_schema_changes(after, schemas)
+
+    rules, missing = bind(policy, after, (*shared_groups(after), *after.groups), routines)
+    problems += missing
+    objects, warnings = privilege_changes(policy, after, scope, rules)
+    defaults, too_late = default_changes(policy, after, scope)
+    problems += too_late
+    privileges, held = apply_filters([*objects, *defaults], Context(policy, after, options))
+    withheld += held
+    privileges, waiting = wait_for_owner(privileges, moves)
+    withheld += waiting
+    privileges, suppressed = override(privileges, policy)
+    problems += foreign_grantors(privileges)
+    again = columns_again(privileges, after)
+
+    changes = (*roles, *members, *schemas, *privileges, *again)
+    plan = Plan(
+        changes=changes,
+        suppressed=tuple(suppressed),
+        withheld=tuple(withheld),
+        warnings=tuple(
+            [
+                *warnings,
+                *_login_lost(changes),
+                *_access_raised(changes),
+                *_claims(scope, changes, withheld, policy),
+            ]
+        ),
+        managed=scope.summary(),
+        ready=_ready(policy, suppressed, withheld),
+    )
+    return Outcome(plan, tuple(problems))
+
+
+def foreign_grantors(changes: Iterable[Change]) -> List[Problem]:
+    """Revokes that an owner's REVOKE does not reach, or that somebody's privileges hang on."""
+    problems: List[Problem] = []
+    for change in changes:
+        if not isinstance(change, Revoke):
+            continue
+        label = _label(change)
+        words = ", ".join(sorted(change.privileges))
+        if change.grantor.oid != change.target.owner.oid:
+            problems.append(
+                Problem(
+                    role=change.grantee.name,
+                    object=label,
+                    message=f"{words} on {label} was given to {change.grantee.name} by {change.grantor.name}, who is not "
+                    f"the owner {change.target.owner.name}; revoking what another grantor gave is not supported yet",
+                    hint=f"Run REVOKE as {change.grantor.name}, or declare the privilege.",
+                    code="not_supported",
+                )
+            )
+        elif change.dependents:
+            names = ", ".join(role.name for role in change.dependents)
+            problems.append(
+                Problem(
+                    role=change.grantee.name,
+                    object=label,
+                    message=f"{words} on {label} cannot be revoked from {change.grantee.name}, who gave it on to {names}",
+                    hint=f"Revoke it from {names} as {change.grantee.name} first, or declare it for "
+                    f"{change.grantee.name}.",
+                    code="dependent_privileges",
+                )
+            )
+    return problems
+
+
+def _label(change: Revoke) -> str:
+    first = change.target.objects[0].label
+    label = f"{change.target.schema}.{first}" if change.target.schema else first
+    more = len(change.target.objects) - 1
+    word = change.target.kind.replace("_", " ")
+    return f"{word} {label}" + (f" and {more} more" if more else "")
+
+
+def _login_lost(changes: Sequence[Change]) -> List[str]:
+    return [
+        f"role {change.role.name} loses LOGIN: the manifest gives it neither login nor password "
+        "(login: true keeps it, login: false says that it is meant)"
+        for change in changes
+        if isinstance(change, AlterRole) and change.attributes.get("login") is False and "login" in change.omitted
+    ]
+
+
+def _access_raised(changes: Sequence[Change]) -> List[str]:
+    """Attributes whose omission gives a role more than it had."""
+    warnings: List[str] = []
+    for change in changes:
+        if not isinstance(change, AlterRole):
+            continue
+        raised: List[str] = []
+        if "valid_until" in change.omitted and change.before["valid_until"] != "infinity":
+            raised.append("its expiry is lifted (valid_until)")
+        if "connection_limit" in change.omitted and change.before["connection_limit"] != -1:
+            raised.append("its connection limit is lifted (connection_limit)")
+        if "inherit" in change.omitted:
+            raised.append("INHERIT is switched on (inherit)")
+        if raised:
+            warnings.append(f"role {change.role.name}: {', '.join(raised)}, because the manifest does not say otherwise")
+    return warnings
+
+
+def _claims(
+    scope: Scope, changes: Sequence[Change], withheld: Sequence[Withheld], policy: Policy
+) -> List[str]:
+    """A schema that only a grant or a default privilege makes managed, where others lose something by it."""
+    lost: Dict[str, Dict[str, int]] = {}
+    held_by_mode = [item.change for item in withheld if item.reason == "mode"]
+    for change in [*changes, *held_by_mode]:
+        schema, count = None, 0
+        if isinstance(change, Revoke) and not change.explicit:
+            schema = change.target.schema
+            if change.target.kind == "schema":
+                schema = change.target.objects[0].name
+            count = len(change.privileges) * len(change.target.objects)
+        elif isinstance(change, RevokeDefault) and not change.explicit:
+            schema, count = change.schema, len(change.privileges)
+        if schema in scope.claimed_by_rules and schema is not None:
+            by_role = lost.setdefault(schema, {})
+            by_role[change.grantee.name] = by_role.get(change.grantee.name, 0) + count  # type: ignore[union-attr]
+    return [
+        f"schema {schema} is managed only because of {', '.join(scope.schemas[schema])}; "
+        f"undeclared privileges there: {_counts(by_role)}"
+        for schema, by_role in sorted(lost.items())
+    ]
+
+
+def _counts(by_role: Dict[str, int], most: int = 5) -> str:
+    ordered = sorted(by_role.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{role} {count}" for role, count in ordered[:most]]
+    return ", ".join(shown) + (", …" if len(ordered) > most else "")
+
+
+def _ready(
+    policy: Policy, suppressed: Iterable[object], withheld: Iterable[Withheld]
+) -> Tuple[str, ...]:
+    """Roles whose override has nothing left to hold back, not even what the mode holds back in its place."""
+    busy = {change.grantee.name for change in suppressed if isinstance(change, (Revoke, RevokeDefault))}
+    busy |= {
+        item.change.grantee.name
+        for item in withheld
+        if isinstance(item.change, (Revoke, RevokeDefault)) and item.reason in ("mode", "unknown_kind")
+    }
+    return tuple(name for name, desired in policy.roles.items() if desired.additive and name not in busy)
+
+
+def losers(plan: Plan, policy: Policy) -> Dict[RoleRef, int]:
+    """The undeclared roles that lose privileges, each with how many."""
+    lost: Dict[RoleRef, int] = {}
+    for change in plan.changes:
+        if isinstance(change, Revoke) and not change.explicit and is_undeclared(change.grantee, policy):
+            count = len(change.privileges) * len(change.target.objects)
+        elif isinstance(change, RevokeDefault) and not change.explicit and is_undeclared(change.grantee, policy):
+            count = len(change.privileges)
+        else:
+            continue
+        lost[change.grantee] = lost.get(change.grantee, 0) + count
+    return lost
+
+
+def only_known(plan: Plan, objects: FrozenSet[int], roles: FrozenSet[int]) -> Plan:
+    """The plan without what is about objects or roles that an earlier inspection had not seen."""
+    kept: List[Change] = []
+    for change in plan.changes:
+        limited = _limited(change, objects, roles)
+        if limited is not None:
+            kept.append(limited)
+    return replace(plan, changes=tuple(kept))
+
+
+def _limited(change: Change, objects: FrozenSet[int], roles: FrozenSet[int]) -> Optional[Change]:
+    grantee = getattr(change, "grantee", None)
+    if grantee is not None and grantee.oid > 0 and grantee.oid not in roles:
+        return None
+    target = getattr(change, "target", None)
+    if target is None:
+        return change
+    known = tuple(item for item in target.objects if item.oid in objects)
+    return replace(change, target=target._replace(objects=known)) if known else None  # type: ignore[arg-type]

@@ -1,0 +1,186 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""The result of a successful run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
+
+from ..apply import Run
+from ..changes import (
+    AddMember,
+    AlterRole,
+    AlterSchemaOwner,
+    CommentRole,
+    CreateRole,
+    CreateSchema,
+    Grant,
+    GrantDefault,
+    Plan,
+    RemoveMember,
+    Revoke,
+    RevokeDefault,
+)
+from ..filters import Options
+from ..state import Server
+from ..statements import inventory_of, statements
+from .difftext import diff_of
+from .items import suppressed_counts, suppressed_items, withheld_items
+
+#: The most characters of a serialised result. AWX drops an event's result over 700,000.
+LARGEST = 500_000
+
+#: Part of what is hashed, so that a digest of another release's plans is never taken for this one's.
+DIGEST_VERSION = "1"
+
+
+def digest(server: Server, options: Options, sql: Sequence[str]) -> str:
+    """What identifies a plan: where, under which policy options, and which statements in which order."""
+    what = [
+        DIGEST_VERSION,
+        server.system_identifier,
+        server.database,
+        options.mode,
+        options.undeclared_grantees,
+        options.adopt_schema_owners,
+        list(sql),
+    ]
+    return "sha256:" + hashlib.sha256(json.dumps(what, ensure_ascii=True).encode()).hexdigest()
+
+
+def summary(plan: Plan) -> Dict[str, Any]:
+    """Counts of the plan. Privileges are counted per object."""
+    roles: Dict[str, Set[int]] = {"created": set(), "altered": set()}
+    added: Set[Tuple[int, int]] = set()
+    altered: Set[Tuple[int, int]] = set()
+    removed: Set[Tuple[int, int]] = set()
+    schemas = {"created": 0, "owner_changed": 0}
+    grants = {"granted": 0, "revoked": 0}
+    defaults = {"granted": 0, "revoked": 0}
+    for change in plan.changes:
+        if isinstance(change, CreateRole):
+            roles["created"].add(change.role.oid)
+        elif isinstance(change, (AlterRole, CommentRole)):
+            roles["altered"].add(change.role.oid)
+        elif isinstance(change, AddMember):
+            (altered if change.exists else added).add((change.group.oid, change.member.oid))
+        elif isinstance(change, RemoveMember):
+            (altered if change.option else removed).add((change.group.oid, change.member.oid))
+        elif isinstance(change, CreateSchema):
+            schemas["created"] += 1
+        elif isinstance(change, AlterSchemaOwner):
+            schemas["owner_changed"] += 1
+        elif isinstance(change, Grant):
+            grants["granted"] += 0 if change.again else len(change.privileges) * len(change.target.objects)
+        elif isinstance(change, Revoke):
+            grants["revoked"] += len(change.privileges) * len(change.target.objects)
+        elif isinstance(change, GrantDefault):
+            defaults["granted"] += len(change.privileges)
+        elif isinstance(change, RevokeDefault):
+            defaults["revoked"] += len(change.privileges)
+    # A membership that is granted anew before it is taken from a grantor that goes was only altered.
+    removed -= altered | added
+    return {
+        "roles": {
+            "created": len(roles["created"]),
+            "altered": len(roles["altered"] - roles["created"]),
+            "dropped": 0,
+        },
+        "passwords": {"set": 0},
+        "memberships": {"added": len(added), "altered": len(altered - added), "removed": len(removed)},
+        "schemas": schemas,
+        "grants": grants,
+        "default_privileges": defaults,
+        "suppressed_revokes": suppressed_counts(plan.suppressed),
+        "managed": {name: list(claims) for name, claims in plan.managed.items()},
+    }
+
+
+def warnings_of(run: Run, where: str) -> List[str]:
+    """Every warning of a run, each beginning with where it is: Ansible shows equal texts once for all hosts."""
+    texts: List[str] = list(run.warnings)
+    counts = suppressed_counts(run.plan.suppressed)
+    if counts:
+        texts.append(kept_warning(counts))
+    texts += [
+        f"role {name} holds no undeclared privilege any more: its privilege_reconciliation: additive can be removed"
+        for name in run.plan.ready
+    ]
+    return [f"{where}: {text}" for text in texts]
+
+
+def kept_warning(counts: Dict[str, int], most: int = 5) -> str:
+    """One line for all overrides."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    names = ", ".join(f"{name} {count}" for name, count in ranked[:most]) + (", …" if len(ranked) > most else "")
+    roles = "1 role keeps" if len(counts) == 1 else f"{len(counts)} roles keep"
+    total = sum(counts.values())
+    privileges = "1 undeclared privilege" if total == 1 else f"{total} undeclared privileges"
+    return f"{roles} {privileges}: {names}"
+
+
+def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[str, Any]:
+    """The module's result. Lists that would make it too large are shortened; counts, digest and summary stay exact."""
+    result = _result(run, options, run.sql, brief=False)
+    if diff:
+        result["diff"] = diff_of(run.plan, run.server.database)
+    if _size(result) > LARGEST:
+        sql = statements(run.plan.changes, inventory_of(run.state), run.server.version, brief=True)
+        shown = _result(run, options, sql, brief=True)
+        shown["diff"] = result.get("diff", [])
+        _cut(shown)
+        result = {**shown, "plan_digest": result["plan_digest"], "truncated": True}
+        if not diff:
+            del result["diff"]
+    if facts:
+        names = ("changed", "sql", "suppressed_revokes", "suppressed_revoke_count", "summary", "plan_digest")
+        result["ansible_facts"] = {
+            "pg_role_reconcile": {"database": run.server.database, **{name: result[name] for name in names}}
+        }
+    return result
+
+
+def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> Dict[str, Any]:
+    plan, server = run.plan, run.server
+    counted = summary(plan)
+    return {
+        "changed": bool(run.sql),
+        "sql": list(sql),
+        "suppressed_revokes": suppressed_items(plan.suppressed, brief=brief),
+        "suppressed_revoke_count": sum(counted["suppressed_revokes"].values()),
+        "withheld": withheld_items(plan.withheld, brief=brief),
+        "summary": counted,
+        "plan_digest": digest(server, options, run.sql),
+        "server": {
+            "version": server.full_version,
+            "database": server.database,
+            "system_identifier": server.system_identifier,
+            "in_recovery": server.in_recovery,
+            "executor": run.state.ref(server.current_user).name,
+        },
+        "timings": dict(run.timings),
+    }
+
+
+def _size(result: Any) -> int:
+    # The facts repeat most of it.
+    return 2 * len(json.dumps(result, ensure_ascii=False))
+
+
+def _cut(result: Dict[str, Any]) -> None:
+    """Cut the lists that are still too long, the longest first, and say so in their last item."""
+    while _size(result) > LARGEST:
+        name = max(("sql", "suppressed_revokes", "withheld", "diff"), key=lambda key: len(json.dumps(result[key])))
+        if name == "diff":
+            result["diff"] = []
+            continue
+        items = result[name]
+        if len(items) < 2:
+            break
+        result[name] = items[: len(items) // 2]

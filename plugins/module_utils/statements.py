@@ -1,0 +1,351 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Changes as SQL: ordered by what has to come first, batched so that alike objects and grantees share a statement.
+
+Composed with ``psycopg.sql`` only, without a connection, so the same changes always give the same text.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+try:
+    from psycopg import sql
+except ImportError:  # the module reports the missing library before it composes anything
+    pass
+
+from .changes import (
+    AddMember,
+    AlterRole,
+    AlterSchemaOwner,
+    Change,
+    CommentRole,
+    CreateRole,
+    CreateSchema,
+    Grant,
+    GrantDefault,
+    RemoveMember,
+    Revoke,
+    RevokeDefault,
+    Value,
+)
+from .manifest.model import INFINITY, Instant
+from .privileges import KINDS, PUBLIC_OID
+from .state import Object, RoleRef, State
+
+#: The most objects that one statement names.
+BATCH = 500
+
+#: How many objects a statement names that is only there to be read.
+SHOWN = 3
+
+#: From this version on a named object is locked until the end of the transaction, so ALL … IN SCHEMA is used where it fits.
+LOCKS_NAMED_OBJECTS = 18
+
+#: How many objects each ALL … IN SCHEMA form would reach, by form (TABLES, …) and schema.
+Inventory = Mapping[Tuple[str, str], int]
+
+_FLAGS = ("superuser", "createdb", "createrole", "replication", "bypassrls", "login", "inherit")
+
+
+def inventory_of(state: State) -> Inventory:
+    """What each ALL … IN SCHEMA form reaches, extension members included."""
+    counts: Dict[Tuple[str, str], int] = defaultdict(int)
+    for group in state.groups:
+        form = KINDS[group.kind].all_in_schema
+        if form and group.column is None and group.schema is not None:
+            counts[form, state.schemas[group.schema].name] += group.members.count
+    return counts
+
+
+def statements(changes: Sequence[Change], inventory: Inventory, version: int, *, brief: bool = False) -> List[str]:
+    """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
+
+    Roles, attributes, comments, memberships (removals first where an addition would close a circle), schemas, grants,
+    default privileges, revokes (objects before schemas and databases), kept column privileges again, other removals of
+    memberships with dependents first.
+    """
+    composer = _Privileges(inventory, version, brief)
+    removals = [change for change in changes if isinstance(change, RemoveMember)]
+    late = sorted(
+        (change for change in removals if not change.early),
+        key=lambda change: (-change.depth, change.group.name, change.member.name),
+    )
+    composed: List[Any] = [
+        *(_create_role(change) for change in changes if isinstance(change, CreateRole)),
+        *_alter_roles(change for change in changes if isinstance(change, AlterRole)),
+        *(_comment(change) for change in changes if isinstance(change, CommentRole)),
+        *(_remove_member(change) for change in removals if change.early),
+        *_add_members(change for change in changes if isinstance(change, AddMember)),
+        *(_create_schema(change) for change in changes if isinstance(change, CreateSchema)),
+        *(_alter_schema_owner(change) for change in changes if isinstance(change, AlterSchemaOwner)),
+        *composer.batched([change for change in changes if isinstance(change, Grant) and not change.again]),
+        *_defaults([change for change in changes if isinstance(change, GrantDefault)]),
+        *_defaults([change for change in changes if isinstance(change, RevokeDefault)]),
+        *composer.batched([change for change in changes if isinstance(change, Revoke)], inside_first=True),
+        *composer.batched([change for change in changes if isinstance(change, Grant) and change.again]),
+        *(_remove_member(change) for change in late),
+    ]
+    return [text(statement) for statement in composed]
+
+
+def text(composed: Any) -> str:
+    """The SQL text of something composed."""
+    return str(composed.as_string(None))
+
+
+def statement_of(change: Change) -> str:
+    """The statement that one change would be by itself; empty where the server has a kind that the collection lacks."""
+    if isinstance(change, (GrantDefault, RevokeDefault)) and change.kind not in KINDS:
+        return ""
+    (statement,) = statements([change], {}, 0)
+    if isinstance(change, Revoke) and change.grantor.oid != change.target.owner.oid:
+        # An owner's REVOKE does not reach what another grantor gave.
+        grantor = text(role(change.grantor))
+        return f"SET LOCAL ROLE {grantor}; {statement}; SET LOCAL ROLE NONE"
+    return statement
+
+
+def role(ref: RoleRef) -> Any:
+    """A role's name, or the word PUBLIC."""
+    return sql.SQL("PUBLIC") if ref.oid == PUBLIC_OID else sql.Identifier(ref.name)
+
+
+def _roles(refs: Iterable[RoleRef]) -> Any:
+    return sql.SQL(", ").join([role(ref) for ref in refs])
+
+
+def instant(value: Instant) -> str:
+    """A point in time as PostgreSQL reads it under any DateStyle and TimeZone."""
+    if isinstance(value, str):
+        return value
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=value)
+    return moment.isoformat(sep=" ") + "+00"
+
+
+def _attributes(attributes: Mapping[str, Value]) -> Any:
+    words: List[Any] = []
+    for name in _FLAGS:
+        if name in attributes:
+            words.append(sql.SQL(("" if attributes[name] else "NO") + name.upper()))  # type: ignore[arg-type]
+    if "connection_limit" in attributes:
+        words.append(sql.SQL("CONNECTION LIMIT {}").format(sql.Literal(int(attributes["connection_limit"]))))
+    if "valid_until" in attributes:
+        # There is no VALID UNTIL NULL; infinity means the same.
+        words.append(sql.SQL("VALID UNTIL {}").format(sql.Literal(instant(attributes["valid_until"]))))
+    return sql.SQL(" ").join(words)
+
+
+def _create_role(change: CreateRole) -> Any:
+    statement = sql.SQL("CREATE ROLE {}").format(role(change.role))
+    if change.attributes:
+        statement = sql.SQL("{} {}").format(statement, _attributes(change.attributes))
+    return statement
+
+
+def _alter_roles(changes: Iterable[AlterRole]) -> Iterator[Any]:
+    merged: Dict[RoleRef, Dict[str, Value]] = defaultdict(dict)
+    for change in changes:
+        merged[change.role].update(change.attributes)
+    for ref, attributes in merged.items():
+        yield sql.SQL("ALTER ROLE {} {}").format(role(ref), _attributes(attributes))
+
+
+def _comment(change: CommentRole) -> Any:
+    value = sql.Literal(change.comment) if change.comment else sql.SQL("NULL")
+    return sql.SQL("COMMENT ON ROLE {} IS {}").format(role(change.role), value)
+
+
+def _add_members(changes: Iterable[AddMember]) -> Iterator[Any]:
+    alike: Dict[Tuple[RoleRef, Tuple[Tuple[str, bool], ...], Optional[RoleRef]], List[RoleRef]] = defaultdict(list)
+    for change in changes:
+        options = tuple((name, change.options[name]) for name in ("admin", "inherit", "set") if name in change.options)
+        alike[change.group, options, change.grantor].append(change.member)
+    for (group, options, grantor), members in alike.items():
+        statement = sql.SQL("GRANT {} TO {}").format(role(group), _roles(members))
+        if options == (("admin", True),):
+            # The only spelling that PostgreSQL 14 and 15 know.
+            statement = sql.SQL("{} WITH ADMIN OPTION").format(statement)
+        elif options:
+            words = ", ".join(f"{name.upper()} {str(value).upper()}" for name, value in options)
+            statement = sql.SQL("{} WITH {}").format(statement, sql.SQL(words))  # type: ignore[arg-type]
+        if grantor is not None:
+            statement = sql.SQL("{} GRANTED BY {}").format(statement, role(grantor))
+        yield statement
+
+
+def _remove_member(change: RemoveMember) -> Any:
+    option = sql.SQL(f"{change.option.upper()} OPTION FOR " if change.option else "")  # type: ignore[arg-type]
+    statement = sql.SQL("REVOKE {}{} FROM {}").format(option, role(change.group), role(change.member))
+    if change.grantor is not None:
+        statement = sql.SQL("{} GRANTED BY {}").format(statement, role(change.grantor))
+    return statement
+
+
+def _create_schema(change: CreateSchema) -> Any:
+    statement = sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(change.name))
+    if change.owner is not None:
+        statement = sql.SQL("{} AUTHORIZATION {}").format(statement, role(change.owner))
+    return statement
+
+
+def _alter_schema_owner(change: AlterSchemaOwner) -> Any:
+    return sql.SQL("ALTER SCHEMA {} OWNER TO {}").format(sql.Identifier(change.name), role(change.owner))
+
+
+class _Batch(NamedTuple):
+    """Statements of one batch differ only in what they name."""
+
+    revoke: bool
+    keyword: str
+    column: Optional[str]
+    option: bool
+    grantor: int
+
+
+class _Privileges:
+    """GRANT and REVOKE on objects."""
+
+    def __init__(self, inventory: Inventory, version: int, brief: bool) -> None:
+        self._inventory = inventory
+        self._version = version
+        self._brief = brief
+
+    def batched(self, changes: Sequence[Union[Grant, Revoke]], *, inside_first: bool = False) -> Iterator[Any]:
+        """One statement per privilege set, kind and grantee set. Every object is in one bucket, its first one names it."""
+        # What each bucket of objects is given: the same for all of its objects.
+        given: Dict[Tuple[_Batch, str, Optional[str], int], Dict[FrozenSet[str], List[RoleRef]]] = {}
+        buckets: Dict[Tuple[_Batch, str, Optional[str], int], Tuple[Object, ...]] = {}
+        for change in changes:
+            target = change.target
+            revoke = isinstance(change, Revoke)
+            batch = _Batch(
+                revoke,
+                KINDS[target.kind].keyword,
+                target.column,
+                change.option_only if isinstance(change, Revoke) else change.with_grant_option,
+                change.grantor.oid if isinstance(change, Revoke) and change.grantor.oid != target.owner.oid else 0,
+            )
+            key = (batch, target.kind, target.schema, target.objects[0].oid)
+            buckets[key] = target.objects
+            given.setdefault(key, {}).setdefault(change.privileges, []).append(change.grantee)
+        # Buckets that are given the same go together.
+        together: Dict[
+            Tuple[_Batch, Tuple[Tuple[Tuple[str, ...], Tuple[RoleRef, ...]], ...]],
+            List[Tuple[Optional[str], Tuple[Object, ...]]],
+        ] = defaultdict(list)
+        for key, by_privileges in given.items():
+            batch, kind, schema, _first = key
+            what = tuple(
+                sorted(
+                    (_ordered(privileges, kind), tuple(sorted(grantees, key=lambda ref: ref.name)))
+                    for privileges, grantees in by_privileges.items()
+                )
+            )
+            together[batch, what].append((schema, buckets[key]))
+        order = list(KINDS.values())
+        rank = {kind.keyword: position for position, kind in reversed(list(enumerate(order)))}
+        batches = sorted(together.items(), key=lambda item: rank[item[0][0].keyword] * (-1 if inside_first else 1))
+        for (batch, what), places in batches:
+            for names in self._names(batch, places):
+                for privileges, grantees in what:
+                    yield self._statement(batch, privileges, names, grantees)
+
+    def _names(
+        self, batch: _Batch, places: Sequence[Tuple[Optional[str], Tuple[Object, ...]]]
+    ) -> Iterator[Any]:
+        """What the statements name after ON: schemas that are meant as a whole, then objects by OID."""
+        form = next((kind.all_in_schema for kind in KINDS.values() if kind.keyword == batch.keyword), None)
+        by_schema: Dict[Optional[str], List[Object]] = defaultdict(list)
+        for schema, objects in places:
+            by_schema[schema].extend(objects)
+        whole: List[str] = []
+        named: List[Tuple[Object, Optional[str]]] = []
+        for schema, found in by_schema.items():
+            if (
+                self._version >= LOCKS_NAMED_OBJECTS
+                and form is not None
+                and schema is not None
+                and batch.column is None
+                and len(found) > 1
+                and len(found) == self._inventory.get((form, schema))
+            ):
+                whole.append(schema)
+            else:
+                named.extend((item, schema) for item in found)
+        if whole:
+            listed = sql.SQL(", ").join([sql.Identifier(schema) for schema in sorted(whole)])
+            yield sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(str(form)), listed)  # type: ignore[arg-type]
+        named.sort(key=lambda item: item[0].oid)
+        keyword = sql.SQL(batch.keyword)  # type: ignore[arg-type]
+        for start in range(0, len(named), BATCH):
+            part = named[start : start + BATCH]
+            shown = part[:SHOWN] if self._brief else part
+            listed = sql.SQL(", ").join([_name(item, schema) for item, schema in shown])
+            if len(shown) < len(part):
+                listed = sql.SQL("{} /* and {} more */").format(listed, sql.Literal(len(part) - len(shown)))
+            yield sql.SQL("{} {}").format(keyword, listed)
+
+    @staticmethod
+    def _statement(batch: _Batch, privileges: Tuple[str, ...], names: Any, grantees: Sequence[RoleRef]) -> Any:
+        words = sql.SQL(", ").join([_privilege(name, batch.column) for name in privileges])
+        if batch.revoke:
+            option = sql.SQL("GRANT OPTION FOR " if batch.option else "")
+            return sql.SQL("REVOKE {}{} ON {} FROM {}").format(option, words, names, _roles(grantees))
+        option = sql.SQL(" WITH GRANT OPTION" if batch.option else "")
+        return sql.SQL("GRANT {} ON {} TO {}{}").format(words, names, _roles(grantees), option)
+
+
+def _ordered(privileges: Iterable[str], kind: str) -> Tuple[str, ...]:
+    order = list(KINDS[kind].privileges)
+    return tuple(sorted(privileges, key=order.index))
+
+
+def _privilege(name: str, column: Optional[str]) -> Any:
+    word = sql.SQL(name)  # type: ignore[arg-type]
+    return word if column is None else sql.SQL("{} ({})").format(word, sql.Identifier(column))
+
+
+def _name(item: Object, schema: Optional[str]) -> Any:
+    name = sql.Identifier(item.name) if schema is None else sql.Identifier(schema, item.name)
+    if item.arguments is None:
+        return name
+    # The server wrote the argument types, quoted and qualified as needed.
+    return sql.SQL("{}({})").format(name, sql.SQL(item.arguments))  # type: ignore[arg-type]
+
+
+def _defaults(changes: Sequence[Union[GrantDefault, RevokeDefault]]) -> Iterator[Any]:
+    alike: Dict[Tuple[RoleRef, str, Tuple[str, ...], bool, bool, bool], Dict[Optional[str], List[RoleRef]]] = {}
+    for change in changes:
+        revoke = isinstance(change, RevokeDefault)
+        option_only = change.option_only if isinstance(change, RevokeDefault) else False
+        key = (
+            change.owner,
+            change.kind,
+            _ordered(change.privileges, change.kind),
+            revoke,
+            option_only,
+            change.schema is None,
+        )
+        alike.setdefault(key, {}).setdefault(change.schema, []).append(change.grantee)
+    for (owner, kind, privileges, revoke, option_only, _layer), by_schema in alike.items():
+        same: Dict[Tuple[RoleRef, ...], List[Optional[str]]] = defaultdict(list)
+        for schema, grantees in by_schema.items():
+            same[tuple(sorted(grantees, key=lambda ref: ref.name))].append(schema)
+        for names, schemas in same.items():
+            listed = [sql.Identifier(schema) for schema in schemas if schema is not None]
+            place = sql.SQL(" IN SCHEMA {}").format(sql.SQL(", ").join(listed)) if listed else sql.SQL("")
+            words = sql.SQL(", ".join(privileges))  # type: ignore[arg-type]
+            keyword = sql.SQL(str(KINDS[kind].default_keyword))  # type: ignore[arg-type]
+            head = sql.SQL("ALTER DEFAULT PRIVILEGES FOR ROLE {}{}").format(role(owner), place)
+            option = sql.SQL("GRANT OPTION FOR " if option_only else "")
+            if revoke:
+                yield sql.SQL("{} REVOKE {}{} ON {} FROM {}").format(head, option, words, keyword, _roles(names))
+            else:
+                yield sql.SQL("{} GRANT {} ON {} TO {}").format(head, words, keyword, _roles(names))

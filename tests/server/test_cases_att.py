@@ -1,0 +1,254 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Cases ATT and MGD: role attributes, and executors that are no superusers."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Database
+
+
+@pytest.mark.parametrize("want", ["{name: r}", "{name: r, connection_limit: -1}"])
+def test_ATT_01_unsetting_the_connection_limit(db: Database, want: str) -> None:
+    db.sql("CREATE ROLE r CONNECTION LIMIT 5")
+    result = db.converge(f"roles: [{want}]")
+    assert len(result.sql) == 1
+    assert "CONNECTION LIMIT -1" in result.sql[0]
+    assert db.attribute("r", "rolconnlimit") == -1
+
+
+def test_ATT_02_limit_zero(db: Database) -> None:
+    db.converge("roles: [{name: r, connection_limit: 0}]")
+    assert db.attribute("r", "rolconnlimit") == 0
+    db.sql("ALTER ROLE r CONNECTION LIMIT 4")
+    db.converge("roles: [{name: r, connection_limit: 0}]")
+    assert db.attribute("r", "rolconnlimit") == 0
+
+
+@pytest.mark.parametrize("limit", [-2, 99999999999, "5", True, 1.5])
+def test_ATT_02_impossible_limits(db: Database, limit: object) -> None:
+    db.rejects({"roles": [{"name": "r", "connection_limit": limit}]}, "roles[0].connection_limit")
+
+
+@pytest.mark.parametrize("want", ["{name: r}", "{name: r, valid_until: infinity}"])
+@pytest.mark.parametrize("have", ["'infinity'", "'-infinity'", None, "'2020-01-01 00:00:00+00'"])
+def test_ATT_03_infinity(db: Database, want: str, have: str | None) -> None:
+    db.sql("CREATE ROLE r" + (f" VALID UNTIL {have}" if have else ""))
+    result = db.converge(f"roles: [{want}]")
+    assert len(result.sql) == (0 if have in (None, "'infinity'") else 1)
+    assert db.value("SELECT coalesce(rolvaliduntil, 'infinity') = 'infinity' FROM pg_roles WHERE rolname = 'r'") is True
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2030-01-31T23:59:59+01:00", "2030-01-31T22:59:59Z", "2030-01-31 22:59:59.000001+00", "2030-01-31T17:59:59-05"],
+)
+def test_ATT_03_points_in_time(db: Database, value: str) -> None:
+    db.sql(
+        "CREATE ROLE ex SUPERUSER LOGIN; ALTER ROLE ex SET DateStyle = 'SQL, DMY'; ALTER ROLE ex SET TimeZone = 'Asia/Tokyo'"
+    )
+    result = db.converge({"roles": [{"name": "r", "valid_until": value}]}, login_user="ex")
+    assert result.changed
+    assert db.value("SELECT rolvaliduntil = %s::timestamptz FROM pg_roles WHERE rolname = 'r'", value) is True
+    result = db.converge({"roles": [{"name": "r", "password_valid_until": "2031-01-01T00:00:00Z"}]}, login_user="ex")
+    assert len(result.sql) == 1
+
+
+def test_ATT_06_only_what_differs_is_altered(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE")
+    db.connect(user="adm").execute("CREATE ROLE r")
+    result = db.converge(
+        """
+        roles:
+          - {name: r, superuser: false, replication: false, bypassrls: false, createdb: false, connection_limit: 3}
+        """,
+        login_user="adm",
+    )
+    assert len(result.sql) == 1
+    assert "SUPERUSER" not in result.sql[0]
+    assert "CREATEDB" not in result.sql[0]
+    assert db.attribute("r", "rolconnlimit") == 3
+
+
+def test_ATT_06_an_executor_creates_a_role_without_special_attributes(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE")
+    db.converge("roles: [{name: n, superuser: false, replication: false, login: true}]", login_user="adm")
+    assert db.attribute("n", "rolcanlogin") is True
+
+
+def test_ATT_07_settings_come_later(db: Database) -> None:
+    db.sql("CREATE ROLE r; ALTER ROLE r SET work_mem = '8MB'")
+    db.fails("roles: [{name: r, config: {search_path: [a, b]}}]", "not_supported", "roles[0].config")
+    # Without the key they are nobody's business.
+    db.silent("roles: [{name: r}]")
+
+
+@pytest.mark.parametrize("comment", [None, "", 'it\'s "new"\nline', "by hand"])
+def test_ATT_09_comment(db: Database, comment: str | None) -> None:
+    db.sql("CREATE ROLE r; COMMENT ON ROLE r IS 'by hand'")
+    result = db.converge({"roles": [{"name": "r", **({} if comment is None else {"comment": comment})}]})
+    assert len(result.sql) == (0 if comment in (None, "by hand") else 1)
+    stored = db.value("SELECT shobj_description('r'::regrole, 'pg_authid')")
+    assert stored == ("by hand" if comment is None else comment or None)
+
+
+@pytest.mark.parametrize("mode", ["authoritative", "adopt", "additive"])
+def test_ATT_10_omitted_attributes(db: Database, mode: str) -> None:
+    """An omitted attribute means PostgreSQL's default, except in additive mode."""
+    db.sql("CREATE ROLE r LOGIN NOINHERIT CREATEDB CONNECTION LIMIT 7; COMMENT ON ROLE r IS 'old'")
+    result = db.converge("roles: [{name: r, comment: new}]", reconciliation_mode=mode)
+    row = db.query("SELECT rolcanlogin, rolinherit, rolcreatedb, rolconnlimit FROM pg_roles WHERE rolname = 'r'")
+    if mode == "additive":
+        assert result.sql == []
+        assert row == [(True, False, True, 7)]
+        assert result.held(reason="mode")
+        return
+    assert row == [(False, True, False, -1)]
+    assert result.summary["roles"] == {"created": 0, "altered": 1, "dropped": 0}
+    # LOGIN by omission, and omissions that raise access, are worth a warning with the role's name.
+    assert [text for text in result.warnings if "r" in text and "login" in text.lower()]
+
+
+def test_ATT_10_attributes_of_external_roles_stay(db: Database) -> None:
+    db.sql("CREATE ROLE e LOGIN CREATEDB CONNECTION LIMIT 7")
+    db.silent("roles: [{name: e, external: true}]")
+
+
+@pytest.mark.parametrize("attribute", ["superuser", "createdb", "createrole", "replication", "bypassrls", "login"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_ATT_each_attribute(db: Database, attribute: str, exists: bool) -> None:
+    column = {"superuser": "rolsuper", "login": "rolcanlogin"}.get(attribute, "rol" + attribute)
+    if exists:
+        db.sql("CREATE ROLE r")
+    db.converge(f"roles: [{{name: r, {attribute}: true}}]")
+    assert db.attribute("r", column) is True
+    if attribute != "superuser":
+        db.converge("roles: [{name: r}]")
+        assert db.attribute("r", column) is False
+
+
+def test_ATT_11_columns_are_asked_for_by_name(db: Database) -> None:
+    with db.statements() as sent:
+        db.reconcile("roles: [{name: r}]", check=True)
+    assert any("pg_roles" in statement or "pg_authid" in statement for statement in sent)
+    assert not [statement for statement in sent if "SELECT *" in statement.upper() and "PG_ROLES" in statement.upper()]
+
+
+def test_ATT_pg_authid_is_not_read(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE")
+    with db.statements() as sent:
+        db.converge("roles: [{name: r}]", login_user="adm")
+    assert not [statement for statement in sent if "FROM pg_authid" in statement or "FROM pg_shadow" in statement]
+
+
+# Managed services
+
+
+def test_MGD_01_no_helper_membership(db: Database) -> None:
+    db.sql(
+        "CREATE ROLE adm LOGIN CREATEROLE; CREATE ROLE o; CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int)",
+        "ALTER TABLE s.t OWNER TO o; GRANT USAGE ON SCHEMA s TO adm; GRANT SELECT ON s.t TO adm WITH GRANT OPTION",
+    )
+    before = db.edges()
+    grant = "grants: [{role: r, privileges: [%s], object: {type: table, schema: s, name: t}}]"
+    # With the grant option it works as the executor itself. Additive, so that nothing is about adm's own privileges.
+    result = db.reconcile("assume_roles: [r]\n" + grant % "SELECT", login_user="adm", reconciliation_mode="additive")
+    assert not result.failed, result
+    assert "r=r/adm" in (db.acl("s.t") or ())
+    assert db.edges() == before
+    snapshot = db.snapshot()
+    result = db.reconcile(
+        "assume_roles: [r]\n" + grant % "SELECT, INSERT", login_user="adm", reconciliation_mode="additive"
+    )
+    assert result.failed
+    assert "t" in result.text
+    assert db.snapshot() == snapshot
+
+
+@pytest.mark.versions(min=16)
+def test_MGD_02_createrole_from_16_on(db: Database) -> None:
+    db.sql("CREATE ROLE cr LOGIN CREATEROLE; CREATE ROLE g; CREATE ROLE m")
+    before = db.snapshot()
+    result = db.reconcile(
+        "roles: [{name: g}, {name: m, connection_limit: 3}]\nmemberships: [{role: g, members: [{name: m}]}]",
+        login_user="cr",
+    )
+    assert result.failed
+    assert result.error_code in ("insufficient_privilege", "server_error")
+    assert db.snapshot() == before
+    # Roles that it creates itself it can manage at once.
+    db.converge(
+        "roles: [{name: g2}, {name: m2, connection_limit: 3}]\nmemberships: [{role: g2, members: [{name: m2}]}]",
+        login_user="cr",
+    )
+
+
+@pytest.mark.versions(max=15)
+def test_MGD_02_createrole_before_16(db: Database) -> None:
+    db.sql("CREATE ROLE cr LOGIN CREATEROLE; CREATE ROLE g; CREATE ROLE m")
+    db.converge(
+        "roles: [{name: g}, {name: m, connection_limit: 3}]\nmemberships: [{role: g, members: [{name: m}]}]",
+        login_user="cr",
+    )
+
+
+def test_MGD_05_through_session_role(db: Database) -> None:
+    db.sql('CREATE ROLE "Bo""ss" CREATEROLE; CREATE ROLE lo LOGIN NOINHERIT; GRANT "Bo""ss" TO lo')
+    result = db.converge("roles: [{name: n, login: true}]", login_user="lo", session_role='Bo"ss')
+    assert db.attribute("n", "rolcanlogin") is True
+    assert result.server["executor"]
+    db.fails("roles: [{name: n2}]", ("insufficient_privilege", "object_missing", "server_error", "connection_failed"), "absent_role",
+             login_user="lo", session_role="absent_role")  # fmt: skip
+    db.sql("CREATE ROLE stranger")
+    db.fails("roles: [{name: n2}]", ("insufficient_privilege", "server_error", "connection_failed"), "stranger", login_user="lo",
+             session_role="stranger")  # fmt: skip
+
+
+def test_MGD_05_the_owner_is_the_grantor(db: Database) -> None:
+    db.sql("CREATE ROLE boss SUPERUSER; CREATE ROLE lo LOGIN; GRANT boss TO lo; CREATE ROLE r; CREATE SCHEMA s")
+    db.sql("CREATE ROLE o; CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO o")
+    db.converge(
+        "roles: [{name: r}]\nschemas: [{name: s}]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}}]",
+        login_user="lo",
+        session_role="boss",
+    )
+    assert "r=r/o" in (db.acl("s.t") or ())
+
+
+@pytest.mark.versions(min=16)
+def test_MGD_06_createrole_self_grant(db: Database) -> None:
+    db.sql(
+        "CREATE ROLE cr LOGIN CREATEROLE; ALTER ROLE cr SET createrole_self_grant = 'set, inherit'; CREATE SCHEMA s AUTHORIZATION cr"
+    )
+    manifest = """
+        roles: [{name: k}, {name: r}]
+        schemas: [{name: s}]
+        default_privileges: [{owner: k, schema: s, grant: [{role: r, privileges: [SELECT], on_type: table}]}]
+    """
+    result = db.reconcile(manifest, login_user="cr")
+    assert not result.failed, result
+    assert ("k", "s", "r") in db.defaults()
+    again = db.reconcile(manifest, login_user="cr")
+    assert again.sql == [], "the rows that PostgreSQL made by itself are not drift"
+
+
+def test_MGD_07_schemas_are_asked_for_by_oid(db: Database) -> None:
+    with db.statements() as sent:
+        db.reconcile('scope: {schemas: ["*"]}', check=True)
+    assert not [statement for statement in sent if "has_schema_privilege(nspname" in statement.replace(" ", "")]
+
+
+def test_MGD_08_a_statement_that_the_server_refuses(db: Database) -> None:
+    """The text of the server is passed on with the statement, and the whole run is rolled back."""
+    db.sql("CREATE ROLE cr LOGIN CREATEROLE; CREATE ROLE r")
+    before = db.snapshot()
+    result = db.reconcile("roles: [{name: n1}, {name: n2, superuser: true}]", login_user="cr")
+    assert result.failed
+    assert result.error_code in ("insufficient_privilege", "server_error")
+    if result.error_code == "server_error":
+        assert result.sqlstate == "42501"
+        assert "n2" in result.statement
+    assert result.plan, "a plan was made, so it is shown"
+    assert db.snapshot() == before

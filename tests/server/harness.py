@@ -510,7 +510,8 @@ class Database:
             with (self.server.directory / "log").open("rb") as log:
                 log.seek(start)
                 text = log.read().decode(errors="replace")
-            for line in text.splitlines():
+            # The rest of a statement of several lines follows after tabs.
+            for line in text.replace("\n\t", " ").splitlines():
                 match = re.search(rf"@{self.name} LOG:  (?:statement|execute [^:]*): (.*)", line)
                 if match and not match.group(1).startswith(f"ALTER DATABASE {self.name} "):
                     found.append(match.group(1))

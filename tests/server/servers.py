@@ -424,7 +424,7 @@ def _start(version: int, programs: Path, directory: Path, settings: str) -> Serv
             [str(programs / "postgres"), "-D", str(directory / "data")],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=directory, env=_environment(),
             # Safe here: the function only makes a system call.
-            start_new_session=True, preexec_fn=_die_with_parent,  # noqa: PLW1509
+            start_new_session=True, preexec_fn=_die_with_parent,
             **_as_user(),  # type: ignore[call-overload]
         )  # fmt: skip
     server = Server(version, directory, port, process)

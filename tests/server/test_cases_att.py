@@ -15,7 +15,7 @@ def test_ATT_01_unsetting_the_connection_limit(db: Database, want: str) -> None:
     db.sql("CREATE ROLE r CONNECTION LIMIT 5")
     result = db.converge(f"roles: [{want}]")
     assert len(result.sql) == 1
-    assert "CONNECTION LIMIT -1" in result.sql[0]
+    assert result.matching("CONNECTION LIMIT +-1")
     assert db.attribute("r", "rolconnlimit") == -1
 
 
@@ -27,7 +27,7 @@ def test_ATT_02_limit_zero(db: Database) -> None:
     assert db.attribute("r", "rolconnlimit") == 0
 
 
-@pytest.mark.parametrize("limit", [-2, 99999999999, "5", True, 1.5])
+@pytest.mark.parametrize("limit", [-2, 99999999999, "many", True, 1.5])
 def test_ATT_02_impossible_limits(db: Database, limit: object) -> None:
     db.rejects({"roles": [{"name": "r", "connection_limit": limit}]}, "roles[0].connection_limit")
 
@@ -236,7 +236,7 @@ def test_MGD_06_createrole_self_grant(db: Database) -> None:
 
 def test_MGD_07_schemas_are_asked_for_by_oid(db: Database) -> None:
     with db.statements() as sent:
-        db.reconcile('scope: {schemas: ["*"]}', check=True)
+        db.reconcile('scope: {schemas: ["*_*"]}', check=True)
     assert not [statement for statement in sent if "has_schema_privilege(nspname" in statement.replace(" ", "")]
 
 

@@ -51,9 +51,7 @@ PINS: Mapping[str, str] = {
 }
 
 # Raised by a statement of a checked plan, these mean that another session changed the same things at the same time.
-_COLLISIONS = frozenset(
-    {"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000"}
-)
+_COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000"})
 _CODES = {
     "42501": "insufficient_privilege",
     "2BP01": "dependent_privileges",
@@ -101,7 +99,7 @@ class _Clock:
             self.seconds[name] = round(time.monotonic() - start, 4)
 
 
-def reconcile(connection: "Connection[Any]", policy: Policy, options: Options, settings: Settings) -> Run:
+def reconcile(connection: Connection[Any], policy: Policy, options: Options, settings: Settings) -> Run:
     """Bring the connected database to what the policy says, or say what that would take.
 
     Raises Failure; then nothing is applied.
@@ -137,7 +135,7 @@ def reconcile(connection: "Connection[Any]", policy: Policy, options: Options, s
         return Run(plan, tuple(sql), state.server, state, tuple(warnings), clock.seconds)
 
 
-def begin(connection: "Connection[Any]", settings: Settings) -> None:
+def begin(connection: Connection[Any], settings: Settings) -> None:
     """Open the transaction and pin every setting that could change what statements mean: one round trip."""
     standby = connection.info.parameter_status("in_hot_standby") == "on"
     if settings.check_mode:
@@ -167,7 +165,7 @@ def begin(connection: "Connection[Any]", settings: Settings) -> None:
         raise
 
 
-def inspect(connection: "Connection[Any]", policy: Policy) -> Tuple[State, Scope, Routines]:
+def inspect(connection: Connection[Any], policy: Policy) -> Tuple[State, Scope, Routines]:
     """Read everything that the policy is compared with: three round trips at most, one more for named routines."""
     databases = [rule.name for rule in policy.rules if rule.kind == "database" and rule.name is not None]
     state = catalog.read_cluster(connection, databases)
@@ -177,7 +175,7 @@ def inspect(connection: "Connection[Any]", policy: Policy) -> Tuple[State, Scope
     return replace(state, groups=groups, default_acls=default_acls), scope, _routines(connection, policy, state)
 
 
-def _routines(connection: "Connection[Any]", policy: Policy, state: State) -> Routines:
+def _routines(connection: Connection[Any], policy: Policy, state: State) -> Routines:
     """Ask the server about the routines that rules name by their input types."""
     wanted = [
         (str(rule.name), rule.schema)
@@ -212,13 +210,13 @@ def _about_the_server(server: Server) -> List[str]:
     return [] if server.system_identifier else ["pg_control_system() may not be called: system_identifier is empty"]
 
 
-def _guards(connection: "Connection[Any]", plan: Plan, policy: Policy, options: Options) -> List[Problem]:
+def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Options) -> List[Problem]:
     roles = roles_at_stake(plan, policy, options)
     stakes = catalog.read_stakes(connection, roles) if roles else {}
     return guard_problems(plan, policy, options, stakes)
 
 
-def run(connection: "Connection[Any]", sql: Sequence[str]) -> None:
+def run(connection: Connection[Any], sql: Sequence[str]) -> None:
     """Run the plan's statements. A warning from the server that nobody expects is a failure like an error."""
     warnings: List[Tuple[str, str]] = []
 
@@ -244,7 +242,7 @@ def run(connection: "Connection[Any]", sql: Sequence[str]) -> None:
         )
 
 
-def _send(connection: "Connection[Any]", sql: Sequence[str], *, plan: bool = False) -> None:
+def _send(connection: Connection[Any], sql: Sequence[str], *, plan: bool = False) -> None:
     """Send statements in one round trip. A refused one is reported with its own text."""
     cursors = [connection.cursor() for _statement in sql]
     try:
@@ -257,7 +255,7 @@ def _send(connection: "Connection[Any]", sql: Sequence[str], *, plan: bool = Fal
 
 
 def _failure(
-    exc: "psycopg.Error", connection: "Connection[Any]", statement: Optional[str], plan: Optional[List[str]]
+    exc: psycopg.Error, connection: Connection[Any], statement: Optional[str], plan: Optional[List[str]]
 ) -> Failure:
     """A server's refusal in the module's terms. Only the parts of it that carry no parameters or context are taken."""
     if exc.sqlstate is None or connection.closed:
@@ -281,7 +279,7 @@ def _failure(
 
 
 @contextmanager
-def _server_errors(connection: "Connection[Any]") -> Iterator[None]:
+def _server_errors(connection: Connection[Any]) -> Iterator[None]:
     """End the transaction whatever happens, and put errors of the server into the module's terms."""
     try:
         yield
@@ -296,9 +294,7 @@ def _server_errors(connection: "Connection[Any]") -> Iterator[None]:
                 connection.close()
 
 
-def verify(
-    connection: "Connection[Any]", policy: Policy, options: Options, before: State, plan: Plan
-) -> None:
+def verify(connection: Connection[Any], policy: Policy, options: Options, before: State, plan: Plan) -> None:
     """Read everything again, before the commit: nothing of the plan may be left to do.
 
     What appeared since the inspection is the next run's work. Raises Failure ``not_converged``.
@@ -331,7 +327,7 @@ def _known(before: State, after: State, plan: Plan) -> Tuple[FrozenSet[int], Fro
     return frozenset(objects), frozenset(set(before.roles) | made)
 
 
-def commit(connection: "Connection[Any]") -> None:
+def commit(connection: Connection[Any]) -> None:
     """Commit. A connection that breaks here leaves the outcome unknown."""
     try:
         connection.execute("COMMIT")

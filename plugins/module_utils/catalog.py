@@ -55,6 +55,21 @@ FROM pg_roles AS r
 LEFT JOIN pg_shdescription AS d ON d.objoid = r.oid AND d.classoid = 'pg_authid'::regclass
 """
 
+_ROLE_COLUMNS = (
+    "oid",
+    "name",
+    "superuser",
+    "inherit",
+    "createrole",
+    "createdb",
+    "login",
+    "replication",
+    "bypassrls",
+    "connection_limit",
+    "valid_until",
+    "comment",
+)
+
 _MEMBERSHIPS = """
 SELECT roleid::int8, member::int8, grantor::int8, admin_option{options}
 FROM pg_auth_members
@@ -186,7 +201,7 @@ FROM unnest(%s::oid[]) AS r(oid)
 
 
 @contextlib.contextmanager
-def pipelined(connection: "Connection[Any]") -> Iterator[None]:
+def pipelined(connection: Connection[Any]) -> Iterator[None]:
     """Send what follows in one round trip, or one by one where libpq has no pipeline mode (before 14)."""
     from psycopg import Pipeline
 
@@ -197,7 +212,7 @@ def pipelined(connection: "Connection[Any]") -> Iterator[None]:
         yield
 
 
-def fetch(connection: "Connection[Any]", queries: Sequence["Query"]) -> List[List[Tuple[Any, ...]]]:
+def fetch(connection: Connection[Any], queries: Sequence[Query]) -> List[List[Tuple[Any, ...]]]:
     """The rows of several queries, in one round trip."""
     cursors = [connection.cursor() for _query in queries]
     with pipelined(connection):
@@ -220,7 +235,7 @@ class _Acls:
         return self._known[key]
 
 
-def read_cluster(connection: "Connection[Any]", databases: Iterable[str]) -> State:
+def read_cluster(connection: Connection[Any], databases: Iterable[str]) -> State:
     """Roles, memberships, schemas and the named databases beside the connected one: one round trip, or two.
 
     The state has no groups yet: which schemas matter is decided on its schemas.
@@ -251,11 +266,18 @@ def read_cluster(connection: "Connection[Any]", databases: Iterable[str]) -> Sta
             session_user=session_user,
             current_user=current_user,
         ),
-        roles={row[0]: Role(*row[:10], valid_until=_instant(row[10]), comment=row[11]) for row in roles},
-        memberships=tuple(sorted((Membership(*row) for row in memberships), key=lambda m: (m.group, m.member, m.grantor))),
+        roles={row[0]: _role(row) for row in roles},
+        memberships=tuple(
+            sorted((Membership(*row) for row in memberships), key=lambda m: (m.group, m.member, m.grantor))
+        ),
         schemas={row[0]: Schema(row[0], row[1], row[2], acls(row[4], row[3])) for row in schemas},
         databases={row[0]: Database(row[0], row[1], row[2], acls(row[4], row[3])) for row in found},
     )
+
+
+def _role(row: Tuple[Any, ...]) -> Role:
+    attributes = dict(zip(_ROLE_COLUMNS, row))
+    return Role(**{**attributes, "valid_until": _instant(attributes["valid_until"])})
 
 
 def _instant(text: Optional[str]) -> Any:
@@ -265,7 +287,7 @@ def _instant(text: Optional[str]) -> Any:
 
 
 def read_objects(
-    connection: "Connection[Any]", schemas: Sequence[int]
+    connection: Connection[Any], schemas: Sequence[int]
 ) -> Tuple[Tuple[Group, ...], Tuple[DefaultAcl, ...]]:
     """The objects of some schemas, grouped, and every row of default privileges: one round trip."""
     oids = sorted(schemas)
@@ -300,9 +322,10 @@ def read_objects(
 
 
 def read_routine_types(
-    connection: "Connection[Any]", schemas: Sequence[int], names: Sequence[str], types: Sequence[str]
+    connection: Connection[Any], schemas: Sequence[int], names: Sequence[str], types: Sequence[str]
 ) -> Tuple[List[Tuple[int, int, str, Tuple[int, ...]]], Mapping[str, Optional[int]]]:
-    """The routines of these names with their input types, and what PostgreSQL takes each type's text for: one round trip.
+    """The routines of these names with their input types, and what PostgreSQL takes each type's text for: one round
+    trip.
 
     Raises psycopg.Error where a text cannot be a type's name at all.
     """
@@ -314,8 +337,10 @@ def read_routine_types(
 
 
 def read_stakes(
-    connection: "Connection[Any]", roles: Sequence[int]
+    connection: Connection[Any], roles: Sequence[int]
 ) -> Mapping[int, Tuple[bool, Optional[str], Optional[str]]]:
-    """For each role: whether it is connected, a view or table with rules it owns, a SECURITY DEFINER routine it owns."""
+    """For each role: whether it is connected, a view or table with rules it owns, a SECURITY DEFINER routine it
+    owns.
+    """
     (rows,) = fetch(connection, [(_STAKES, (list(roles),))])
     return {oid: (connected, view, routine) for oid, connected, view, routine in rows}

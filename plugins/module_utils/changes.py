@@ -58,8 +58,8 @@ class CommentRole:
 class AddMember:
     """Grant a membership, or raise options of one.
 
-    ``options`` holds what the statement says (``admin``, ``inherit``, ``set``); the others keep their value. ``grantor``
-    is only there where the statement must name it. ``exists``: the member is in the group already.
+    ``options`` holds what the statement says (``admin``, ``inherit``, ``set``); the others keep their value.
+    ``grantor`` is only there where the statement must name it. ``exists``: the member is in the group already.
     """
 
     group: RoleRef
@@ -74,9 +74,10 @@ class AddMember:
 class RemoveMember:
     """Take away a membership, or with ``option`` only that option of it, from one grantor's row.
 
-    ``grantor`` is None before PostgreSQL 16, where a membership is one row whoever granted it. ``claimed``: the manifest
-    says who belongs to the group, so the membership is surplus; else it is only reported. ``early``: an added membership
-    would close a circle with it, so it has to go first. ``depth``: how far down in the chain of grantors the row is.
+    ``grantor`` is None before PostgreSQL 16, where a membership is one row whoever granted it. ``claimed``: the
+    manifest says who belongs to the group, so the membership is surplus; else it is only reported. ``early``: an
+    added membership would close a circle with it, so it has to go first. ``depth``: how far down in the chain of
+    grantors the row is.
     """
 
     group: RoleRef
@@ -111,7 +112,9 @@ class AlterSchemaOwner:
 
 
 class Target(NamedTuple):
-    """What a privilege is on: some objects of one kind in one schema, all of one owner. ``column``: that column of each."""
+    """What a privilege is on: some objects of one kind in one schema, all of one owner. ``column``: that column of
+    each.
+    """
 
     kind: str
     schema: Optional[str]
@@ -162,7 +165,9 @@ class GrantDefault:
 
 @dataclass(frozen=True)
 class RevokeDefault:
-    """Take default privileges away. ``claimed``: the manifest speaks for this owner's layer; else it is only reported."""
+    """Take default privileges away. ``claimed``: the manifest speaks for this owner's layer; else it is only
+    reported.
+    """
 
     owner: RoleRef
     schema: Optional[str]
@@ -203,7 +208,9 @@ class Withheld:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one look at policy and state gives: what is to do, what is held back by the override, what by other reasons."""
+    """What one look at policy and state gives: what is to do, what is held back by the override, what by other
+    reasons.
+    """
 
     changes: Tuple[Change, ...] = ()
     suppressed: Tuple[Union[Revoke, RevokeDefault], ...] = ()

@@ -92,7 +92,12 @@ def connection_parameters(options: Mapping[str, Any], environment: Mapping[str, 
     if host:
         parameters["host"] = host
     parameters.update(extra)
-    named = ("dbname" in parameters, "service" in parameters, environment.get("PGDATABASE"), environment.get("PGSERVICE"))
+    named = (
+        "dbname" in parameters,
+        "service" in parameters,
+        environment.get("PGDATABASE"),
+        environment.get("PGSERVICE"),
+    )
     if not any(named):
         problems.append(
             Problem(
@@ -138,7 +143,7 @@ def require_psycopg() -> None:
         raise Failure("library_too_old", f"psycopg {psycopg.__version__} is too old: {wanted} or later is needed")
 
 
-def connect(options: Mapping[str, Any]) -> "Connection[Any]":
+def connect(options: Mapping[str, Any]) -> Connection[Any]:
     """A connection for the module's options. Transactions are begun by hand, and nothing is prepared.
 
     Raises Failure: ``connection_failed``, ``authentication_failed``, ``unsupported_version``.
@@ -166,7 +171,7 @@ def connect(options: Mapping[str, Any]) -> "Connection[Any]":
     return connection
 
 
-def address(connection: "Connection[Any]") -> str:
+def address(connection: Connection[Any]) -> str:
     """Where a connection leads, as warnings begin: ``<database>@<host or socket>:<port>``."""
     info = connection.info
     return f"{info.dbname}@{info.host or info.hostaddr or 'local'}:{info.port}"

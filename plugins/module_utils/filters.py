@@ -6,8 +6,8 @@
 
 """What a run leaves alone, and why. Each filter looks at one change and answers with a reason, or with None.
 
-The order matters: what would not be touched anyway is withheld for that reason first, so that what the per-role override
-suppresses is exactly what would be revoked without it.
+The order matters: what would not be touched anyway is withheld for that reason first, so that what the per-role
+override suppresses is exactly what would be revoked without it.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def is_undeclared(role: RoleRef, policy: Policy) -> bool:
 
 
 def mode(change: Change, context: Context) -> Optional[str]:
-    """What the reconciliation mode holds back: ``additive`` lowers nobody's access, ``adopt`` moves no schema by itself."""
+    """What the mode holds back: ``additive`` lowers nobody's access, ``adopt`` moves no schema by itself."""
     if context.options.mode == "additive":
         lowers = isinstance(change, (AlterRole, RemoveMember, AlterSchemaOwner, Revoke, RevokeDefault))
         existing_comment = isinstance(change, CommentRole) and not change.created
@@ -230,9 +230,7 @@ def apply_filters(changes: Iterable[Change], context: Context) -> Tuple[List[Cha
 
 def wait_for_owner(changes: Iterable[Change], moves: Iterable[Withheld]) -> Tuple[List[Change], List[Withheld]]:
     """Default privileges that need a schema's declared owner wait while the mode keeps the schema with another one."""
-    pending = {
-        (item.change.name, item.change.owner.oid) for item in moves if isinstance(item.change, AlterSchemaOwner)
-    }
+    pending = {(item.change.name, item.change.owner.oid) for item in moves if isinstance(item.change, AlterSchemaOwner)}
     kept: List[Change] = []
     withheld: List[Withheld] = []
     for change in changes:
@@ -243,9 +241,7 @@ def wait_for_owner(changes: Iterable[Change], moves: Iterable[Withheld]) -> Tupl
     return kept, withheld
 
 
-def override(
-    changes: Iterable[Change], policy: Policy
-) -> Tuple[List[Change], List[Union[Revoke, RevokeDefault]]]:
+def override(changes: Iterable[Change], policy: Policy) -> Tuple[List[Change], List[Union[Revoke, RevokeDefault]]]:
     """The per-role override: undeclared revokes whose grantee carries ``privilege_reconciliation: additive``."""
     kept: List[Change] = []
     suppressed: List[Union[Revoke, RevokeDefault]] = []

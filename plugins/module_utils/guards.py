@@ -48,7 +48,7 @@ def guard_problems(plan: Plan, policy: Policy, options: Options, stakes: Stakes)
                 problems.append(
                     _problem(
                         change.role.name,
-                        f"role {change.role.name} would lose LOGIN, which the manifest leaves out, and is connected now",
+                        f"role {change.role.name} would lose LOGIN, which the manifest leaves out, and is connected",
                         "Write login: true to keep it, or login: false to say that it is meant.",
                     )
                 )
@@ -64,7 +64,7 @@ def guard_problems(plan: Plan, policy: Policy, options: Options, stakes: Stakes)
     for ref, count in sorted(lost.items(), key=lambda item: item[0].name):
         connected, view, routine = stakes.get(ref.oid, (False, None, None))
         reasons = [
-            *(["is connected now"] if connected else []),
+            *(["is connected"] if connected else []),
             *([f"owns the view or table with rules {view}"] if view else []),
             *([f"owns the SECURITY DEFINER function {routine}"] if routine else []),
         ]

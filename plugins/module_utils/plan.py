@@ -109,8 +109,8 @@ def foreign_grantors(changes: Iterable[Change]) -> List[Problem]:
                 Problem(
                     role=change.grantee.name,
                     object=label,
-                    message=f"{words} on {label} was given to {change.grantee.name} by {change.grantor.name}, who is not "
-                    f"the owner {change.target.owner.name}; revoking what another grantor gave is not supported yet",
+                    message=f"{words} on {label} was given to {change.grantee.name} by {change.grantor.name}, who is "
+                    f"not the owner {change.target.owner.name}; revoking what another grantor gave is not supported yet",
                     hint=f"Run REVOKE as {change.grantor.name}, or declare the privilege.",
                     code="not_supported",
                 )
@@ -121,7 +121,8 @@ def foreign_grantors(changes: Iterable[Change]) -> List[Problem]:
                 Problem(
                     role=change.grantee.name,
                     object=label,
-                    message=f"{words} on {label} cannot be revoked from {change.grantee.name}, who gave it on to {names}",
+                    message=f"{words} on {label} cannot be revoked from {change.grantee.name}, "
+                    f"who gave it on to {names}",
                     hint=f"Revoke it from {names} as {change.grantee.name} first, or declare it for "
                     f"{change.grantee.name}.",
                     code="dependent_privileges",
@@ -161,13 +162,13 @@ def _access_raised(changes: Sequence[Change]) -> List[str]:
         if "inherit" in change.omitted:
             raised.append("INHERIT is switched on (inherit)")
         if raised:
-            warnings.append(f"role {change.role.name}: {', '.join(raised)}, because the manifest does not say otherwise")
+            warnings.append(
+                f"role {change.role.name}: {', '.join(raised)}, because the manifest does not say otherwise"
+            )
     return warnings
 
 
-def _claims(
-    scope: Scope, changes: Sequence[Change], withheld: Sequence[Withheld], policy: Policy
-) -> List[str]:
+def _claims(scope: Scope, changes: Sequence[Change], withheld: Sequence[Withheld], policy: Policy) -> List[str]:
     """A schema that only a grant or a default privilege makes managed, where others lose something by it."""
     lost: Dict[str, Dict[str, int]] = {}
     held_by_mode = [item.change for item in withheld if item.reason == "mode"]
@@ -196,9 +197,7 @@ def _counts(by_role: Dict[str, int], most: int = 5) -> str:
     return ", ".join(shown) + (", …" if len(ordered) > most else "")
 
 
-def _ready(
-    policy: Policy, suppressed: Iterable[object], withheld: Iterable[Withheld]
-) -> Tuple[str, ...]:
+def _ready(policy: Policy, suppressed: Iterable[object], withheld: Iterable[Withheld]) -> Tuple[str, ...]:
     """Roles whose override has nothing left to hold back, not even what the mode holds back in its place."""
     busy = {change.grantee.name for change in suppressed if isinstance(change, (Revoke, RevokeDefault))}
     busy |= {
@@ -241,4 +240,4 @@ def _limited(change: Change, objects: FrozenSet[int], roles: FrozenSet[int]) -> 
     if target is None:
         return change
     known = tuple(item for item in target.objects if item.oid in objects)
-    return replace(change, target=target._replace(objects=known)) if known else None  # type: ignore[arg-type]
+    return replace(change, target=target._replace(objects=known)) if known else None

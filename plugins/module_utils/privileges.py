@@ -243,7 +243,9 @@ PROVIDER_ROLES: FrozenSet[str] = frozenset(
 
 
 def is_predefined(role: str) -> bool:
-    """Whether PostgreSQL reserves this role name. ``pgloader_pg`` is an ordinary name; only ``pg_`` at the start is not."""
+    """Whether PostgreSQL reserves this role name. ``pgloader_pg`` is an ordinary name; only ``pg_`` at the start is
+    not.
+    """
     return role.startswith("pg_")
 
 

@@ -17,7 +17,8 @@ from typing import Iterable, Iterator, List, Optional, Tuple
 
 _TOKEN = re.compile(r'"(?:[^"]|"")*"|[^\W\d][\w$]*|\d+|::|[^\s\w]', re.UNICODE)
 
-# Type names of several words (PostgreSQL's grammar, "Typename"); the first word may never be taken for an argument name.
+# Type names of several words (PostgreSQL's grammar, "Typename"); the first word may never be taken for an argument
+# name.
 _MANY_WORDS = (
     ("double", "precision"),
     ("character", "varying"),
@@ -40,7 +41,9 @@ _MODES = {"in", "out", "inout", "variadic"}
 
 
 def split_signature(text: str) -> Iterator[Tuple[str, Tuple[str, ...]]]:
-    """Every way to read ``name(type, …)``, the likeliest first: the name is literal and may itself hold a parenthesis."""
+    """Every way to read ``name(type, …)``, the likeliest first: the name is literal and may itself hold a
+    parenthesis.
+    """
     if not text.endswith(")"):
         return
     for match in re.finditer(r"\(", text):

@@ -62,7 +62,7 @@ class Membership:
 
     @property
     def automatic(self) -> bool:
-        """Whether the row looks like the one that PostgreSQL 16 gives the creator of a role (its grantor is bootstrap)."""
+        """Whether the row looks like the one that PostgreSQL 16 gives the creator of a role."""
         return self.grantor == BOOTSTRAP_OID and self.admin and self.inherit is False and self.set is False
 
     @property
@@ -100,7 +100,7 @@ class Acl:
                 privileges[entry.privilege] = (*privileges.get(entry.privilege, ()), entry)
         return self._index
 
-    def owned_by(self, old: int, new: int) -> "Acl":
+    def owned_by(self, old: int, new: int) -> Acl:
         """The ACL after its object changed owner: the old owner's place is taken by the new one, alike entries merge.
 
         That is what ALTER … OWNER TO does (aclnewowner in PostgreSQL's acl.c).
@@ -161,8 +161,8 @@ class Members:
 class Group:
     """Objects of one schema and kind that have the same owner and the same ACL.
 
-    ``schema`` is the schema's OID, None for kinds outside schemas. ``column`` names a column where the ACL is a column's.
-    ``extension``: the objects belong to an extension.
+    ``schema`` is the schema's OID, None for kinds outside schemas. ``column`` names a column where the ACL is a
+    column's. ``extension``: the objects belong to an extension.
     """
 
     kind: str
@@ -247,7 +247,9 @@ class State:
         return None if oid is None else self.schemas[oid]
 
     def ref(self, oid: int) -> RoleRef:
-        """A role as statements name it. A role that no longer exists is named by its number, as PostgreSQL prints it."""
+        """A role as statements name it. A role that no longer exists is named by its number, as PostgreSQL prints
+        it.
+        """
         if oid == PUBLIC_OID:
             return PUBLIC_REF
         role = self.roles.get(oid)
@@ -258,10 +260,10 @@ class State:
         """The roles that the run acts as: the login and, when set, ``session_role``."""
         return frozenset((self.server.session_user, self.server.current_user))
 
-    def with_roles(self, roles: Iterable[Role]) -> "State":
+    def with_roles(self, roles: Iterable[Role]) -> State:
         """The state as it will be once these roles exist."""
         return replace(self, roles={**self.roles, **{role.oid: role for role in roles}}, _names={})
 
-    def with_schemas(self, schemas: Iterable[Schema]) -> "State":
+    def with_schemas(self, schemas: Iterable[Schema]) -> State:
         """The state as it will be once these schemas are so."""
         return replace(self, schemas={**self.schemas, **{schema.oid: schema for schema in schemas}}, _schema_names={})

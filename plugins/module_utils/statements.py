@@ -45,7 +45,8 @@ BATCH = 500
 #: How many objects a statement names that is only there to be read.
 SHOWN = 3
 
-#: From this version on a named object is locked until the end of the transaction, so ALL … IN SCHEMA is used where it fits.
+#: From this version on a named object is locked until the end of the transaction, so ALL … IN SCHEMA is used where it
+#: fits.
 LOCKS_NAMED_OBJECTS = 18
 
 #: How many objects each ALL … IN SCHEMA form would reach, by form (TABLES, …) and schema.
@@ -133,7 +134,7 @@ def _attributes(attributes: Mapping[str, Value]) -> Any:
     words: List[Any] = []
     for name in _FLAGS:
         if name in attributes:
-            words.append(sql.SQL(("" if attributes[name] else "NO") + name.upper()))  # type: ignore[arg-type]
+            words.append(sql.SQL(("" if attributes[name] else "NO") + name.upper()))
     if "connection_limit" in attributes:
         words.append(sql.SQL("CONNECTION LIMIT {}").format(sql.Literal(int(attributes["connection_limit"]))))
     if "valid_until" in attributes:
@@ -174,14 +175,14 @@ def _add_members(changes: Iterable[AddMember]) -> Iterator[Any]:
             statement = sql.SQL("{} WITH ADMIN OPTION").format(statement)
         elif options:
             words = ", ".join(f"{name.upper()} {str(value).upper()}" for name, value in options)
-            statement = sql.SQL("{} WITH {}").format(statement, sql.SQL(words))  # type: ignore[arg-type]
+            statement = sql.SQL("{} WITH {}").format(statement, sql.SQL(words))
         if grantor is not None:
             statement = sql.SQL("{} GRANTED BY {}").format(statement, role(grantor))
         yield statement
 
 
 def _remove_member(change: RemoveMember) -> Any:
-    option = sql.SQL(f"{change.option.upper()} OPTION FOR " if change.option else "")  # type: ignore[arg-type]
+    option = sql.SQL(f"{change.option.upper()} OPTION FOR " if change.option else "")
     statement = sql.SQL("REVOKE {}{} FROM {}").format(option, role(change.group), role(change.member))
     if change.grantor is not None:
         statement = sql.SQL("{} GRANTED BY {}").format(statement, role(change.grantor))
@@ -218,7 +219,9 @@ class _Privileges:
         self._brief = brief
 
     def batched(self, changes: Sequence[Union[Grant, Revoke]], *, inside_first: bool = False) -> Iterator[Any]:
-        """One statement per privilege set, kind and grantee set. Every object is in one bucket, its first one names it."""
+        """One statement per privilege set, kind and grantee set. Every object is in one bucket, its first one names
+        it.
+        """
         # What each bucket of objects is given: the same for all of its objects.
         given: Dict[Tuple[_Batch, str, Optional[str], int], Dict[FrozenSet[str], List[RoleRef]]] = {}
         buckets: Dict[Tuple[_Batch, str, Optional[str], int], Tuple[Object, ...]] = {}
@@ -257,9 +260,7 @@ class _Privileges:
                 for privileges, grantees in what:
                     yield self._statement(batch, privileges, names, grantees)
 
-    def _names(
-        self, batch: _Batch, places: Sequence[Tuple[Optional[str], Tuple[Object, ...]]]
-    ) -> Iterator[Any]:
+    def _names(self, batch: _Batch, places: Sequence[Tuple[Optional[str], Tuple[Object, ...]]]) -> Iterator[Any]:
         """What the statements name after ON: schemas that are meant as a whole, then objects by OID."""
         form = next((kind.all_in_schema for kind in KINDS.values() if kind.keyword == batch.keyword), None)
         by_schema: Dict[Optional[str], List[Object]] = defaultdict(list)
@@ -281,9 +282,9 @@ class _Privileges:
                 named.extend((item, schema) for item in found)
         if whole:
             listed = sql.SQL(", ").join([sql.Identifier(schema) for schema in sorted(whole)])
-            yield sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(str(form)), listed)  # type: ignore[arg-type]
+            yield sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(str(form)), listed)
         named.sort(key=lambda item: item[0].oid)
-        keyword = sql.SQL(batch.keyword)  # type: ignore[arg-type]
+        keyword = sql.SQL(batch.keyword)
         for start in range(0, len(named), BATCH):
             part = named[start : start + BATCH]
             shown = part[:SHOWN] if self._brief else part
@@ -308,7 +309,7 @@ def _ordered(privileges: Iterable[str], kind: str) -> Tuple[str, ...]:
 
 
 def _privilege(name: str, column: Optional[str]) -> Any:
-    word = sql.SQL(name)  # type: ignore[arg-type]
+    word = sql.SQL(name)
     return word if column is None else sql.SQL("{} ({})").format(word, sql.Identifier(column))
 
 
@@ -317,7 +318,7 @@ def _name(item: Object, schema: Optional[str]) -> Any:
     if item.arguments is None:
         return name
     # The server wrote the argument types, quoted and qualified as needed.
-    return sql.SQL("{}({})").format(name, sql.SQL(item.arguments))  # type: ignore[arg-type]
+    return sql.SQL("{}({})").format(name, sql.SQL(item.arguments))
 
 
 def _defaults(changes: Sequence[Union[GrantDefault, RevokeDefault]]) -> Iterator[Any]:
@@ -341,8 +342,8 @@ def _defaults(changes: Sequence[Union[GrantDefault, RevokeDefault]]) -> Iterator
         for names, schemas in same.items():
             listed = [sql.Identifier(schema) for schema in schemas if schema is not None]
             place = sql.SQL(" IN SCHEMA {}").format(sql.SQL(", ").join(listed)) if listed else sql.SQL("")
-            words = sql.SQL(", ".join(privileges))  # type: ignore[arg-type]
-            keyword = sql.SQL(str(KINDS[kind].default_keyword))  # type: ignore[arg-type]
+            words = sql.SQL(", ".join(privileges))
+            keyword = sql.SQL(str(KINDS[kind].default_keyword))
             head = sql.SQL("ALTER DEFAULT PRIVILEGES FOR ROLE {}{}").format(role(owner), place)
             option = sql.SQL("GRANT OPTION FOR " if option_only else "")
             if revoke:

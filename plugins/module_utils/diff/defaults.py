@@ -53,9 +53,7 @@ def default_changes(
             acl = rows.get(layer, Acl())
         for grantee, privileges, revoke in _differences(owner, acl, wanted.get(layer, {}), managed):
             if revoke is None:
-                changes.append(
-                    GrantDefault(state.ref(owner), schema_name, kind, state.ref(grantee), privileges)
-                )
+                changes.append(GrantDefault(state.ref(owner), schema_name, kind, state.ref(grantee), privileges))
             else:
                 option_only, explicit = revoke
                 changes.append(
@@ -74,7 +72,9 @@ def default_changes(
 
 
 def _wanted(policy: Policy, state: State) -> Tuple[Mapping[Layer, Grantees], Set[Layer], List[Problem]]:
-    """The rules by layer, the global layers that a present rule for a role claims, and rules the server is too old for."""
+    """The rules by layer, the global layers that a present rule for a role claims, and rules the server is too old
+    for.
+    """
     wanted: Dict[Layer, Grantees] = defaultdict(dict)
     claimed: Set[Layer] = set()
     problems: List[Problem] = []

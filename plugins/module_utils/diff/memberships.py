@@ -6,8 +6,8 @@
 
 """Memberships: which are missing or surplus, and which options differ, row by row.
 
-Until PostgreSQL 15 a membership is one row. From 16 on there is one row per grantor, and what counts is the OR over them
-(PostgreSQL documentation, "GRANT" on roles). A row that PostgreSQL made by itself for the creator of a role, or that the
+Until PostgreSQL 15 a membership is one row. From 16 on there is one row per grantor, and what counts is the OR over
+them (PostgreSQL documentation, "GRANT" on roles). A row that PostgreSQL made for the creator of a role, or that the
 creator made with ``createrole_self_grant``, is never drift.
 """
 
@@ -40,8 +40,8 @@ def option_problems(policy: Policy, state: State) -> List[Problem]:
             message = "set: false needs PostgreSQL 16; before it every membership allows SET ROLE"
         elif edge.inherit is not None and edge.inherit != member.inherit:
             message = (
-                f"inherit: {str(edge.inherit).lower()} contradicts the role's own inherit: {str(member.inherit).lower()}, "
-                "which is what counts before PostgreSQL 16"
+                f"inherit: {str(edge.inherit).lower()} contradicts the role's own inherit: "
+                f"{str(member.inherit).lower()}, which is what counts before PostgreSQL 16"
             )
         else:
             continue
@@ -94,13 +94,11 @@ def _edge(desired: DesiredEdge, edge: Edge, rows: Sequence[Membership], state: S
         if not automatic:
             yield AddMember(group, member, options, desired.source)
         elif options["inherit"] or options["set"]:
-            # Beside the automatic row, in the member's own name as createrole_self_grant does: a superuser's GRANT would
-            # rewrite the automatic row itself.
+            # Beside the automatic row, in the member's own name as createrole_self_grant does: a superuser's GRANT
+            # would rewrite the automatic row itself.
             yield AddMember(group, member, options, desired.source, grantor=member)
         return
-    raised = [
-        name for name in OPTIONS if wanted[name] is True and not any(getattr(row, name) for row in rows)
-    ]
+    raised = [name for name in OPTIONS if wanted[name] is True and not any(getattr(row, name) for row in rows)]
     if raised:
         own = executor_grantor(state)
         mine = next((row for row in others if row.grantor == own), None)
@@ -178,14 +176,14 @@ def with_dependents(changes: Sequence[Change], state: State) -> List[Change]:
     granted_admin: Set[Edge] = set()
     for change in changes:
         if isinstance(change, RemoveMember) and change.grantor is not None:
-            row = (change.group.oid, change.member.oid, change.grantor.oid)
+            key = (change.group.oid, change.member.oid, change.grantor.oid)
             if change.option is None:
-                gone.add(row)
+                gone.add(key)
             elif change.option == "admin":
-                powerless.add(row)
+                powerless.add(key)
         elif isinstance(change, AddMember) and change.options.get("admin"):
             granted_admin.add((change.group.oid, change.member.oid))
-    groups = {row[0] for row in gone | powerless}
+    groups = {key[0] for key in gone | powerless}
     rows = [row for row in state.memberships if row.group in groups]
     again: Dict[Edge, AddMember] = {}
     while True:
@@ -227,9 +225,7 @@ def with_dependents(changes: Sequence[Change], state: State) -> List[Change]:
     ]
     lowered = _lowered(changes)
     for edge, addition in again.items():
-        options = {
-            name: value and (edge[0], edge[1], name) not in lowered for name, value in addition.options.items()
-        }
+        options = {name: value and (edge[0], edge[1], name) not in lowered for name, value in addition.options.items()}
         result.append(replace(addition, options=options))
     return _with_depth(result, rows)
 
@@ -297,9 +293,7 @@ def without_circles(changes: Sequence[Change], state: State) -> Tuple[List[Chang
     early = {edge for edge in removed if _path(during, edge[1], edge[0])}
     return [
         replace(change, early=True)
-        if isinstance(change, RemoveMember)
-        and change.option is None
-        and (change.group.oid, change.member.oid) in early
+        if isinstance(change, RemoveMember) and change.option is None and (change.group.oid, change.member.oid) in early
         else change
         for change in changes
     ], []

@@ -50,8 +50,8 @@ def is_external(desired: DesiredRole, oid: Optional[int]) -> bool:
 def role_changes(policy: Policy, state: State) -> List[RoleChange]:
     """Every difference of roles themselves.
 
-    Attributes that the manifest names and those that it leaves to the default come as two changes, because filters treat
-    them differently; statements put them together again.
+    Attributes that the manifest names and those that it leaves to the default come as two changes, because filters
+    treat them differently; statements put them together again.
     """
     changes: List[RoleChange] = []
     provisional = 0
@@ -68,9 +68,7 @@ def role_changes(policy: Policy, state: State) -> List[RoleChange]:
 
 
 def _created(desired: DesiredRole, ref: RoleRef) -> Iterable[RoleChange]:
-    attributes = {
-        name: value for name, value in desired.attributes.items() if value != ATTRIBUTE_DEFAULTS[name]
-    }
+    attributes = {name: value for name, value in desired.attributes.items() if value != ATTRIBUTE_DEFAULTS[name]}
     yield CreateRole(ref, attributes, desired.source)
     if desired.comment:
         yield CommentRole(ref, desired.comment, None, desired.source, created=True)
@@ -103,7 +101,8 @@ def with_role_changes(state: State, changes: Iterable[Change]) -> State:
             roles[change.role.oid] = Role(change.role.oid, change.role.name, **attributes)
         elif isinstance(change, AlterRole):
             role = roles.get(change.role.oid, state.roles[change.role.oid])
-            roles[role.oid] = replace(role, **dict(change.attributes))
+            altered: Dict[str, Any] = dict(change.attributes)
+            roles[role.oid] = replace(role, **altered)
     return state.with_roles(roles.values())
 
 

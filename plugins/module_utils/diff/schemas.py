@@ -26,9 +26,7 @@ def schema_changes(policy: Policy, state: State) -> List[SchemaChange]:
             continue
         owner = _ref(state, desired.owner)
         if owner is not None and owner.oid != schema.owner:
-            changes.append(
-                AlterSchemaOwner(schema.oid, schema.name, owner, state.ref(schema.owner), desired.source)
-            )
+            changes.append(AlterSchemaOwner(schema.oid, schema.name, owner, state.ref(schema.owner), desired.source))
     return changes
 
 

@@ -32,7 +32,7 @@ class Wanted:
     present: Set[str] = field(default_factory=set)
     absent: Set[str] = field(default_factory=set)
 
-    def over(self, weaker: "Wanted") -> "Wanted":
+    def over(self, weaker: Wanted) -> Wanted:
         """This one's rules, with the weaker ones where this says nothing: a named rule beats a wildcard."""
         return Wanted(
             self.present | (weaker.present - self.absent),
@@ -224,9 +224,7 @@ class _Inventory:
             return ("function", schema, bare[0].oid), None
         if bare:
             listed = ", ".join(item.label for item in bare)
-            return None, self._problem(
-                rule, f"routine name {schema}.{text} is not unique", f"Write one of: {listed}."
-            )
+            return None, self._problem(rule, f"routine name {schema}.{text} is not unique", f"Write one of: {listed}.")
         same_name: List[Object] = []
         for name, arguments in split_signature(text):
             candidates = known.get(name, [])

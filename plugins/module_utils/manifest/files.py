@@ -136,15 +136,18 @@ class _Reader:
     def _mapping(self, node: Any, path: str) -> Any:
         lines: Dict[Any, Tuple[Any, int]] = {}
         pairs: List[Tuple[Any, Any]] = []
+        unusable = False
         for key_node, value_node in node.value:
             if key_node.tag == _TAG + "merge":
                 pairs.append((key_node, value_node))
                 continue
             if not isinstance(key_node, yaml.ScalarNode):
                 self._judge.report(path, f"has a key that is not text; if it is meant as a template: {_NO_TEMPLATES}")
+                unusable = True
                 continue
             key = self._scalar(key_node, key_node.tag[len(_TAG) :], path)
             if key is BROKEN:
+                unusable = True
                 continue
             line = key_node.start_mark.line + 1
             if key in lines:
@@ -165,7 +168,8 @@ class _Reader:
             key = self._scalar(key_node, key_node.tag[len(_TAG) :], path)
             if key is not BROKEN:
                 result[key] = self.value(value_node, join(path, "on" if key is True else key))
-        return result
+        # Where no key was usable, it was no mapping: most likely {{ a template }} without quotes.
+        return BROKEN if unusable and not result else result
 
 
 def _tag_problem(tag: str) -> str:

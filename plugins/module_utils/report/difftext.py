@@ -113,9 +113,7 @@ def _roles(plan: Plan) -> Sides:
 
 
 def _attributes(attributes: Mapping[str, Any]) -> Dict[str, Any]:
-    return {
-        name: instant(value) if name == "valid_until" else value for name, value in sorted(attributes.items())
-    }
+    return {name: instant(value) if name == "valid_until" else value for name, value in sorted(attributes.items())}
 
 
 def _mappings(key: str, items: Mapping[str, Mapping[str, Any]]) -> Lines:

@@ -95,10 +95,7 @@ def _type(option: Option) -> str:
 def _rows(options: Options) -> Iterator[str]:
     for name, option in options.items():
         names = ", ".join(f"`{alias}`" for alias in (name, *option.get("aliases", ())))
-        if option.get("required"):
-            omitted = "required"
-        else:
-            omitted = _markdown(str(option.get("in_effect", "")))
+        omitted = "required" if option.get("required") else _markdown(str(option.get("in_effect", "")))
         text = " ".join(_markdown(part) for part in option["description"])
         if "choices" in option:
             text += " One of " + ", ".join(f"`{choice}`" for choice in option["choices"]) + "."

@@ -472,7 +472,8 @@ class Database:
         options = ", m.inherit_option, m.set_option" if self.version >= 16 else ""
         return set(
             self.query(
-                "SELECT pg_get_userbyid(m.roleid), pg_get_userbyid(m.member), pg_get_userbyid(m.grantor), m.admin_option"
+                "SELECT pg_get_userbyid(m.roleid), pg_get_userbyid(m.member), pg_get_userbyid(m.grantor), "
+                "m.admin_option"
                 f"{options} FROM pg_auth_members m WHERE (m.roleid >= 16384 OR m.member >= 16384)"
                 " AND (%s::text IS NULL OR pg_get_userbyid(m.roleid) = %s)",
                 group,

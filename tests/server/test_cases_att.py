@@ -47,7 +47,8 @@ def test_ATT_03_infinity(db: Database, want: str, have: str | None) -> None:
 )
 def test_ATT_03_points_in_time(db: Database, value: str) -> None:
     db.sql(
-        "CREATE ROLE ex SUPERUSER LOGIN; ALTER ROLE ex SET DateStyle = 'SQL, DMY'; ALTER ROLE ex SET TimeZone = 'Asia/Tokyo'"
+        "CREATE ROLE ex SUPERUSER LOGIN; ALTER ROLE ex SET DateStyle = 'SQL, DMY'; "
+        "ALTER ROLE ex SET TimeZone = 'Asia/Tokyo'"
     )
     result = db.converge({"roles": [{"name": "r", "valid_until": value}]}, login_user="ex")
     assert result.changed
@@ -210,7 +211,8 @@ def test_MGD_05_the_owner_is_the_grantor(db: Database) -> None:
     db.sql("CREATE ROLE boss SUPERUSER; CREATE ROLE lo LOGIN; GRANT boss TO lo; CREATE ROLE r; CREATE SCHEMA s")
     db.sql("CREATE ROLE o; CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO o")
     db.converge(
-        "roles: [{name: r}]\nschemas: [{name: s}]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}}]",
+        "roles: [{name: r}]\nschemas: [{name: s}]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, "
+        "schema: s, name: t}}]",
         login_user="lo",
         session_role="boss",
     )
@@ -220,7 +222,8 @@ def test_MGD_05_the_owner_is_the_grantor(db: Database) -> None:
 @pytest.mark.versions(min=16)
 def test_MGD_06_createrole_self_grant(db: Database) -> None:
     db.sql(
-        "CREATE ROLE cr LOGIN CREATEROLE; ALTER ROLE cr SET createrole_self_grant = 'set, inherit'; CREATE SCHEMA s AUTHORIZATION cr"
+        "CREATE ROLE cr LOGIN CREATEROLE; ALTER ROLE cr SET createrole_self_grant = 'set, inherit'; "
+        "CREATE SCHEMA s AUTHORIZATION cr"
     )
     manifest = """
         roles: [{name: k}, {name: r}]

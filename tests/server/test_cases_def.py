@@ -202,7 +202,8 @@ def test_DEF_a_permitted_entry_is_neither_required_nor_surplus(db: Database) -> 
     setup(db)
     db.sql(
         "SET ROLE o; CREATE TABLE s.t (a int); CREATE TABLE s.u (a int); CREATE VIEW s.v AS SELECT 1 AS a; RESET ROLE",
-        "CREATE TABLE s.w (a int); GRANT SELECT, INSERT ON s.t TO r; GRANT SELECT ON s.v TO r; GRANT SELECT ON s.w TO r",
+        "CREATE TABLE s.w (a int); GRANT SELECT, INSERT ON s.t TO r; GRANT SELECT ON s.v TO r; "
+        "GRANT SELECT ON s.w TO r",
     )
     manifest = SO + KEEP + default(one("SELECT", "table"))
     db.converge(manifest)

@@ -66,7 +66,8 @@ def test_FUN_05_contradicting_spellings_are_one_routine(db: Database) -> None:
     db.fails(
         R
         + execute("f(int4)")
-        + "\n  - {role: r, privileges: [EXECUTE], object: {type: function, schema: s, name: f(integer)}, ensure: absent}",
+        + "\n  - {role: r, privileges: [EXECUTE], object: {type: function, schema: s, name: f(integer)}, "
+        + "ensure: absent}",
         "manifest_invalid",
     )
 

@@ -78,7 +78,8 @@ def test_GRA_06_one_foreign_owned_object(db: Database) -> None:
     )
     before = db.snapshot()
     result = db.reconcile(
-        'schemas: [{name: s}]\nassume_roles: [r]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, schema: s, name: "*"}}]',
+        "schemas: [{name: s}]\nassume_roles: [r]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, "
+        'schema: s, name: "*"}}]',
         login_user="ex",
     )
     # Its diagnosis before any statement comes with the authority check. Never a part of it, never silence.
@@ -90,7 +91,8 @@ def test_GRA_06_one_foreign_owned_object(db: Database) -> None:
 
 def test_OWN_04_a_wildcard_for_the_owner_of_some(db: Database) -> None:
     db.sql(
-        "CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.own (a int); ALTER TABLE s.own OWNER TO r; CREATE TABLE s.o (a int)"
+        "CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.own (a int); ALTER TABLE s.own OWNER TO r; "
+        "CREATE TABLE s.o (a int)"
     )
     result = db.converge(R + 'grants: [{role: r, privileges: [SELECT], object: {type: table, schema: s, name: "*"}}]')
     assert len(result.sql) == 1
@@ -100,7 +102,8 @@ def test_OWN_04_a_wildcard_for_the_owner_of_some(db: Database) -> None:
 
 def test_OWN_04_owners_rights_are_never_surplus(db: Database) -> None:
     db.sql(
-        "CREATE ROLE r; CREATE ROLE x; CREATE SCHEMA s AUTHORIZATION x; CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO x"
+        "CREATE ROLE r; CREATE ROLE x; CREATE SCHEMA s AUTHORIZATION x; CREATE TABLE s.t (a int); "
+        "ALTER TABLE s.t OWNER TO x"
     )
     db.sql("GRANT SELECT ON s.t TO r; REVOKE SELECT ON s.t FROM r")
     assert db.acl("s.t") == {f"x={db.full}/x"}

@@ -170,7 +170,8 @@ IDM_14 = {
     "table": ("CREATE TABLE s.x (a int)", "table", "x", "SELECT"),
     "partitioned table": ("CREATE TABLE s.x (a int) PARTITION BY RANGE (a)", "table", "x", "SELECT"),
     "foreign table": (
-        "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER v FOREIGN DATA WRAPPER w; CREATE FOREIGN TABLE s.x (a int) SERVER v",
+        "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER v FOREIGN DATA WRAPPER w; "
+        "CREATE FOREIGN TABLE s.x (a int) SERVER v",
         "table",
         "x",
         "SELECT",

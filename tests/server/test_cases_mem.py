@@ -48,7 +48,8 @@ def test_MEM_04_an_edge_made_by_somebody_else(db: Database) -> None:
 @new
 def test_MEM_04_several_grantors_of_one_edge(db: Database) -> None:
     db.sql(
-        "CREATE ROLE adm; CREATE ROLE g; CREATE ROLE m; GRANT g TO adm WITH ADMIN OPTION; GRANT g TO m WITH ADMIN OPTION"
+        "CREATE ROLE adm; CREATE ROLE g; CREATE ROLE m; GRANT g TO adm WITH ADMIN OPTION; "
+        "GRANT g TO m WITH ADMIN OPTION"
     )
     db.sql("SET ROLE adm; GRANT g TO m; RESET ROLE")
     assert len(db.edges("g")) == 3

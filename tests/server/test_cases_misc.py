@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from harness import Database
 
@@ -36,7 +38,8 @@ def test_VER_03_schema_public(db: Database) -> None:
     owner = db.value("SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'public'")
     assert owner == ("pg_database_owner" if db.version >= 15 else "postgres")
     db.converge(
-        "roles: [{name: r}]\nschemas: [{name: public}]\ngrants: [{role: r, privileges: [CREATE], object: {type: schema, name: public}}]"
+        "roles: [{name: r}]\nschemas: [{name: public}]\ngrants: [{role: r, privileges: [CREATE], "
+        "object: {type: schema, name: public}}]"
     )
     assert db.acl("public", "schema") == before | {f"r=C/{owner}"}
 
@@ -60,7 +63,8 @@ def test_EXT_01_extension_objects_in_a_managed_schema(db: Database, named: bool)
     name = sorted(found)[0]
     db.sql(f"CREATE ROLE r; CREATE ROLE x; CREATE SCHEMA s; CREATE EXTENSION {name} SCHEMA s")
     db.sql(
-        "CREATE FUNCTION s.own() RETURNS int LANGUAGE sql AS 'SELECT 1'; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA s TO x"
+        "CREATE FUNCTION s.own() RETURNS int LANGUAGE sql AS 'SELECT 1'; "
+        "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA s TO x"
     )
     before = {key: value for key, value in db.snapshot().items() if key.startswith("routine ")}
     signature = db.value(
@@ -241,14 +245,16 @@ def test_CAT_05_settings_of_the_executor(db: Database, setting: str) -> None:
     if "transaction_timeout" in setting and "idle" not in setting and db.version < 17:
         pytest.skip("there is no such setting before 17")
     db.sql(
-        "CREATE ROLE other; CREATE ROLE ex SUPERUSER LOGIN; CREATE SCHEMA hostile; CREATE SCHEMA s; CREATE TYPE s.ty AS (a int)"
+        "CREATE ROLE other; CREATE ROLE ex SUPERUSER LOGIN; CREATE SCHEMA hostile; CREATE SCHEMA s; "
+        "CREATE TYPE s.ty AS (a int)"
     )
     # Objects that would answer in place of the catalog's.
     db.sql(
         "CREATE VIEW hostile.pg_roles AS SELECT 1 AS oid; CREATE VIEW hostile.pg_class AS SELECT 1 AS oid",
         "CREATE FUNCTION hostile.aclexplode(aclitem[]) RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "CREATE FUNCTION hostile.lower(text) RETURNS text LANGUAGE sql AS 'SELECT $1 || $1'",
-        "CREATE TABLE s.\"T\u00e9\" (a int); CREATE FUNCTION s.f(s.ty, timestamptz) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        'CREATE TABLE s."T\u00e9" (a int); '
+        "CREATE FUNCTION s.f(s.ty, timestamptz) RETURNS int LANGUAGE sql AS 'SELECT 1'",
         f"ALTER ROLE ex SET {setting}",
     )
     name = "f(s.ty, timestamp with time zone)"
@@ -327,6 +333,7 @@ def test_CON_08_one_connection_is_enough(db: Database) -> None:
         for _attempt in range(100):
             if not db.query("SELECT FROM pg_stat_activity WHERE usename = 'ex'"):
                 break
+            time.sleep(0.01)
         assert db.query("SELECT pid FROM pg_stat_activity WHERE usename = 'ex'") == []
 
 

@@ -95,7 +95,8 @@ def test_REL_06_columns_in_the_manifest_come_later(db: Database) -> None:
 def test_REL_06_a_table_revoke_that_would_take_columns_along(db: Database) -> None:
     """A table-level REVOKE removes the column entries of that privilege: what is kept must still be there afterwards."""
     db.sql(
-        "CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int); GRANT SELECT ON s.t TO r; GRANT SELECT (a) ON s.t TO r"
+        "CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int); GRANT SELECT ON s.t TO r; "
+        "GRANT SELECT (a) ON s.t TO r"
     )
     before = db.snapshot()
     result = db.reconcile(R)
@@ -128,7 +129,8 @@ def test_REL_08_a_named_object_that_does_not_exist(db: Database) -> None:
 )
 def test_REL_08_a_named_object_of_another_type(db: Database, kind: str, name: str, word: str) -> None:
     db.sql(
-        "CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int); CREATE VIEW s.v AS SELECT 1 AS a; CREATE SEQUENCE s.q",
+        "CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int); CREATE VIEW s.v AS SELECT 1 AS a; "
+        "CREATE SEQUENCE s.q",
         "CREATE MATERIALIZED VIEW s.m AS SELECT 1 AS a",
     )
     db.fails(R + f"grants: [{grant(kind, name)}]", "object_missing", name, word)

@@ -209,13 +209,13 @@ class Judge:
     def _key(self, key: Any, item: Any, holder: Option, path: str, broken: Set[str]) -> Optional[str]:
         """The option that a key means, or None (after saying why). What was probably meant counts as broken."""
         options: Options = holder["options"]
+        if isinstance(key, str) and key in options:
+            return key
         place = join(path, key)
         aliases = {alias: name for name, option in options.items() for alias in option.get("aliases", ())}
         if key is True and self.native and "on" in aliases:
             return aliases["on"]
         if isinstance(key, str):
-            if key in options:
-                return key
             if key in aliases:
                 return aliases[key]
             not_yet: Mapping[str, str] = holder.get("not_yet", {})

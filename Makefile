@@ -1,0 +1,47 @@
+# Everything is made under .build/. Needs Python 3.10 or later with venv, git and make; npm for all PostgreSQL versions.
+PYTHON ?= python3
+CHECKS = $(PYTHON) tools/checks.py
+
+# Server tests: versions (PG=16,18) and pytest's -k (K="idm or quo"). Integration: TARGETS="name ...".
+PG ?=
+K ?=
+TARGETS ?=
+comma = ,
+
+.PHONY: help test lint sanity units integration server-tests docs build demo demo-server clean
+
+help:
+	@echo "make test          everything: what CI runs"
+	@echo "make demo          the story of a legacy login on an embedded PostgreSQL 18"
+	@echo "make demo-server   the demo's database, left running to explore"
+	@echo "make lint          ruff, mypy, generated files, changelog, ansible-lint"
+	@echo "make sanity        ansible-test sanity       make units    ansible-test units"
+	@echo "make integration   ansible-test integration (TARGETS=...)"
+	@echo "make server-tests  tests against real servers (PG=16,18 K=expression)"
+	@echo "make docs          the documentation in .build/docs/html"
+	@echo "make build         the collection's archive in .build/dist"
+	@echo "make clean         remove .build"
+
+test:
+	@$(CHECKS)
+
+lint:
+	@$(CHECKS) lint ansible-lint
+
+sanity units integration:
+	@$(CHECKS) $@ $(if $(TARGETS),--targets $(TARGETS))
+
+server-tests:
+	@$(CHECKS) $(if $(PG),$(addprefix server-,$(subst $(comma), ,$(PG))),server) $(if $(K),-k "$(K)")
+
+docs:
+	@$(CHECKS) docs
+
+build:
+	@$(CHECKS) --build
+
+demo demo-server:
+	@bin=$$($(PYTHON) tools/environments.py demo) && PATH="$$bin:$$PATH" demo/run $(filter-out demo,$(@:demo-%=%))
+
+clean:
+	rm -rf .build

@@ -57,6 +57,9 @@ def parse_arguments(text: str) -> Optional[Tuple[str, ...]]:
     if text.strip() in ("", "*"):
         return ()
     types: List[str] = []
+    if not _balanced(text):
+        # The parenthesis that this began at was one inside the list, as in varchar(255).
+        return None
     for tokens in _split(_TOKEN.findall(text)):
         if not tokens:
             return None
@@ -68,23 +71,34 @@ def parse_arguments(text: str) -> Optional[Tuple[str, ...]]:
         if mode == "out":
             continue
         tokens = _without_name(_without_default(tokens))
-        if not tokens:
+        if not tokens or not _is_word(tokens[0]):
             return None
         types.append(_join(tokens))
     return tuple(types)
 
 
+def _balanced(text: str) -> bool:
+    depth = 0
+    for token in _TOKEN.findall(text):
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
 def _split(tokens: Iterable[str]) -> List[List[str]]:
-    """Tokens between the commas that are not inside parentheses."""
+    """Tokens between the commas that are not inside parentheses; nothing where the parentheses do not match."""
     parts: List[List[str]] = [[]]
     depth = 0
     for token in tokens:
         depth += {"(": 1, ")": -1}.get(token, 0)
+        if depth < 0:
+            return [[]]
         if token == "," and depth == 0:
             parts.append([])
         else:
             parts[-1].append(token)
-    return parts
+    return parts if depth == 0 else [[]]
 
 
 def _without_default(tokens: List[str]) -> List[str]:

@@ -81,8 +81,10 @@ def membership_changes(policy: Policy, state: State) -> List[MemberChange]:
 
 def _edge(desired: DesiredEdge, edge: Edge, rows: Sequence[Membership], state: State) -> Iterable[MemberChange]:
     group, member = state.ref(edge[0]), state.ref(edge[1])
-    automatic = [row for row in rows if row.automatic]
-    others = [row for row in rows if not row.automatic]
+    # By hand somebody can make a row that looks automatic; its member is then hardly one who creates roles.
+    creator = state.roles[edge[1]].createrole
+    automatic = [row for row in rows if row.automatic and creator]
+    others = [row for row in rows if row not in automatic]
     wanted = {"admin": desired.admin, "inherit": desired.inherit, "set": desired.set}
     admin = any(row.admin for row in rows)
     if not others:
@@ -249,7 +251,7 @@ def _with_depth(changes: Sequence[Change], rows: Sequence[Membership]) -> List[C
         for row in known:
             edge = (row.group, row.member)
             depth[edge] = min(depth.get(edge, 1 << 30), depth[row.group, row.grantor] + 1)
-        pending = [row for row in pending if (row.group, row.grantor) not in depth]
+        pending = [row for row in pending if row not in known]
     return [
         replace(change, depth=depth.get((change.group.oid, change.grantor.oid), 0))
         if isinstance(change, RemoveMember) and change.grantor is not None

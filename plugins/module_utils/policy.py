@@ -456,6 +456,9 @@ def _named_roles(manifest: Manifest, roles: Mapping[str, DesiredRole]) -> Iterat
     for grant in manifest.grants:
         if grant.role is not None and grant.role != privileges.PUBLIC:
             yield grant.role, f"{grant.source}.role"
+    for name, source in manifest.mentioned:
+        if name != privileges.PUBLIC:
+            yield name, source
     for entry in manifest.default_privileges:
         if entry.owner is not None:
             yield entry.owner, f"{entry.source}.owner"

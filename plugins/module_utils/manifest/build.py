@@ -56,6 +56,7 @@ def part(judge: Judge, raw: Mapping[Any, Any], fields: Fields) -> Part:
     """What one source declares. ``raw`` is only asked for sections that are not supported yet."""
     scope: Optional[Fields] = fields["scope"]
     pattern: Optional[str] = fields["role_pattern"]
+    grants = [(item, _grant(judge, item)) for item in fields.items("grants")]
     manifest = Manifest(
         default_owner=fields["default_owner"],
         default_owner_source=judge.source("default_owner"),
@@ -66,11 +67,16 @@ def part(judge: Judge, raw: Mapping[Any, Any], fields: Fields) -> Part:
         memberships=tuple(
             _membership(judge, item) for item in fields.items("memberships") if item.value["role"] is not None
         ),
-        grants=_some(_grant(judge, item) for item in fields.items("grants")),
+        grants=_some(entry for _item, entry in grants),
         default_privileges=tuple(_default_privilege(judge, item) for item in fields.items("default_privileges")),
         scope=ScopeEntry(
             schemas=_texts(scope, "schemas"),
             ignore_roles=_texts(scope, "ignore_roles"),
+        ),
+        mentioned=tuple(
+            (item.value["role"], judge.source(item.value.place("role")))
+            for item, entry in grants
+            if entry is None and item.value["role"] is not None
         ),
         unreadable=fields.broken,
     )

@@ -227,6 +227,7 @@ def _compose(
             ),
             assume_roles=assumed,
             files=labels,
+            mentioned=tuple(item for one in manifests for item in one.mentioned),
             unreadable=frozenset(name for one in manifests for name in one.unreadable),
         ),
         twice.problems,

@@ -59,16 +59,16 @@ def describe(value: Any, *, secret: bool = False) -> str:
     if isinstance(value, (list, tuple)):
         return "a list"
     if isinstance(value, bool):
-        kind = "a boolean"
+        kind = "boolean"
     elif isinstance(value, (int, float, Unplain)):
-        kind = "a number"
+        kind = "number"
     elif isinstance(value, (datetime.date, datetime.datetime)):
-        kind = "a date"
-    elif isinstance(value, str):
-        kind = "text"
+        kind = "date"
     else:
-        return "something else"
-    return kind if secret else f"{kind}: {show(value)}"
+        kind = "text"
+    if secret:
+        return "text" if kind == "text" else f"a {kind}"
+    return f"the {kind} {show(value)}"
 
 
 def check_name(text: str) -> str:

@@ -69,19 +69,19 @@ def test_a_file_holds_the_sections(tmp_path: Path) -> None:
 
 # Each: the file, where the message points, what it says.
 RULES: List[Tuple[str, str, str]] = [
-    ("roles: [{name: 010}]", "roles[0].name", "must be text, not a number: 010: quote it"),
-    ("roles: [{name: 12:30}]", "roles[0].name", "must be text, not a number: 12:30: quote it"),
-    ("roles: [{name: 1.10}]", "roles[0].name", "must be text, not a number: 1.10"),
-    ("roles: [{name: no}]", "roles[0].name", "must be text, not a boolean: false"),
-    ("roles: [{name: 2027-01-31}]", "roles[0].name", "must be text, not a date: 2027-01-31"),
-    ("roles: [{name: app, comment: 2027-01-31 10:00:00}]", "roles[0].comment", "must be text, not a date"),
-    ("roles: [{name: app, connection_limit: 010}]", "roles[0].connection_limit", "not a number: 010"),
-    ("roles: [{name: app, connection_limit: 12:30}]", "roles[0].connection_limit", "not a number: 12:30"),
-    ("roles: [{name: app, connection_limit: 0x10}]", "roles[0].connection_limit", "not a number: 0x10"),
+    ("roles: [{name: 010}]", "roles[0].name", "must be text, not the number 010: quote it"),
+    ("roles: [{name: 12:30}]", "roles[0].name", "must be text, not the number 12:30: quote it"),
+    ("roles: [{name: 1.10}]", "roles[0].name", "must be text, not the number 1.10"),
+    ("roles: [{name: no}]", "roles[0].name", "must be text, not the boolean false"),
+    ("roles: [{name: 2027-01-31}]", "roles[0].name", "must be text, not the date 2027-01-31"),
+    ("roles: [{name: app, comment: 2027-01-31 10:00:00}]", "roles[0].comment", "must be text, not the date"),
+    ("roles: [{name: app, connection_limit: 010}]", "roles[0].connection_limit", "not the number 010"),
+    ("roles: [{name: app, connection_limit: 12:30}]", "roles[0].connection_limit", "not the number 12:30"),
+    ("roles: [{name: app, connection_limit: 0x10}]", "roles[0].connection_limit", "not the number 0x10"),
     ("roles: [{name: app, connection_limit: '5'}]", "roles[0].connection_limit", "must be a whole number"),
-    ("roles: [{name: app, connection_limit: 1_0}]", "roles[0].connection_limit", "not a number: 1_0"),
-    ("roles: [{name: app, login: 'true'}]", "roles[0].login", "must be true or false, not text: 'true'"),
-    ("roles: [{name: app, valid_until: 2027-01-31}]", "roles[0].valid_until", "must be text, not a date"),
+    ("roles: [{name: app, connection_limit: 1_0}]", "roles[0].connection_limit", "not the number 1_0"),
+    ("roles: [{name: app, login: 'true'}]", "roles[0].login", "must be true or false, not the text 'true'"),
+    ("roles: [{name: app, valid_until: 2027-01-31}]", "roles[0].valid_until", "must be text, not the date"),
     ("roles: [{name: app, valid_until: 2027-01-31 10:00:00}]", "roles[0].valid_until", "has no time zone"),
     ("roles: [{name: app, valid_until: 2027-13-31T10:00:00Z}]", "roles[0].valid_until", "is not a point in time"),
     # keys
@@ -213,7 +213,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_paths_are_text_in_a_list() -> None:
-    assert failed({"manifest_files": "/a.yml"}) == [("manifest_files", "must be a list, not text: '/a.yml'")]
+    assert failed({"manifest_files": "/a.yml"}) == [("manifest_files", "must be a list, not the text '/a.yml'")]
     assert failed({"manifest_files": [5]})[0][0] == "manifest_files[0]"
     assert failed({"manifest_files": ["/a\0b"]})[0][1].startswith("cannot be read")
 

@@ -311,6 +311,15 @@ def test_problems_of_form_and_of_reference_come_together() -> None:
     ]
 
 
+def test_an_unusable_rule_still_names_its_role() -> None:
+    raw = {"roles": roles("app"), "grants": [rule("ap", object={"type": "tabel"}), rule("app", object={"type": "x"})]}
+    assert [problem.path for problem in problems(raw)] == [
+        "grants[0].object.type",
+        "grants[1].object.type",
+        "grants[0].role",
+    ]
+
+
 # ---- generated roles -------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,9 @@ summary. With a part's name, or the beginning of several, only those run, and a 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -208,7 +210,21 @@ def units(job: Job) -> None:
 
 
 def integration(job: Job) -> None:
+    """Playbooks against a server of the newest version. A file names its place: ansible-test hands no variable on."""
+    prepare_server(job, ALL_SERVERS[-1])
+    place = runpy.run_path(str(ROOT / "tests" / "server" / "servers.py"))["servers_directory"]()
+    _bin, _variables, collection = core_environment(job)
+    config = collection / tree.INTEGRATION_CONFIG
+    config.write_text(json.dumps({"setup_postgresql_servers": str(place)}), encoding="utf-8")
     ansible_test(job, "integration", "-v", *job.options.targets)
+
+
+def prepare_server(job: Job, version: int) -> Path:
+    """Fetches a PostgreSQL server; the `bin` folder of the environment that the server tests run in."""
+    tools = job.environment("dev")
+    with locked("servers"):
+        job.run(tools / "python", "tests/server/servers.py", "prepare", str(version))
+    return tools
 
 
 #: Tests hand over options with `**`, patch what is private, and are read more than they are typed.
@@ -316,12 +332,10 @@ def docs(job: Job) -> None:
 
 def server_part(version: int) -> Part:
     def check(job: Job) -> None:
-        tools = job.environment("dev")
+        tools = prepare_server(job, version)
         report = BUILD / "results" / f"{job.name}.xml"
         report.parent.mkdir(exist_ok=True)
         report.unlink(missing_ok=True)
-        with locked("servers"):
-            job.run(tools / "python", "tests/server/servers.py", "prepare", str(version))
         chosen = ["-k", job.options.k] if job.options.k else []
         try:
             words = ["-p", "no:cacheprovider", "--pg", str(version), f"--junitxml={report}", *chosen, "tests/server"]

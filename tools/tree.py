@@ -21,8 +21,11 @@ from pathlib import Path
 
 from layout import BUILD, NAME, NAMESPACE, ROOT, locked
 
-#: What checkers write into a tree, and what is not a file of the checkout but stays.
-KEPT = (".git", "tests/output")
+#: Variables of the integration tests that depend on the machine.
+INTEGRATION_CONFIG = "tests/integration/integration_config.yml"
+
+#: What is not a file of the checkout and stays in a tree.
+KEPT = (".git", "tests/output", INTEGRATION_CONFIG)
 
 
 def checkout_files() -> list[str]:
@@ -70,7 +73,8 @@ def _remove_others(top: Path, wanted: set[str]) -> None:
         place = Path(folder).relative_to(top)
         folders[:] = [item for item in folders if not _is_kept((place / item).as_posix())]
         for item in files:
-            if (place / item).as_posix() not in wanted:
+            relative = (place / item).as_posix()
+            if relative not in wanted and not _is_kept(relative):
                 (top / place / item).unlink()
     for folder, _folders, _files in os.walk(top, topdown=False):
         place = Path(folder).relative_to(top)

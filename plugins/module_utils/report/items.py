@@ -105,7 +105,20 @@ def suppressed_items(changes: Iterable[Union[Revoke, RevokeDefault]], *, brief: 
                     "sql": statement_of(single),
                 }
             )
-    return items
+    return sorted(items, key=_place)
+
+
+def _place(item: Dict[str, Any]) -> Tuple[Any, ...]:
+    """Where an item stands in its list: the catalog's order changes with every GRANT."""
+    described = item["object"] or {}
+    kinds = list(KINDS)
+    kind = described.get("type")
+    return (
+        item["role"] or "",
+        kinds.index(kind) if kind in kinds else len(kinds),
+        *(str(described.get(key) or "") for key in ("schema", "name", "columns")),
+        item["sql"],
+    )
 
 
 def suppressed_counts(changes: Iterable[Union[Revoke, RevokeDefault]]) -> Dict[str, int]:
@@ -127,7 +140,7 @@ def withheld_items(withheld: Iterable[Withheld], *, brief: bool) -> List[Dict[st
                 items.append(_withheld(item, single, described))
         else:
             items.append(_withheld(item, item.change, None))
-    return items
+    return sorted(items, key=_place)
 
 
 def _withheld(item: Withheld, change: Change, described: Optional[Dict[str, Any]]) -> Dict[str, Any]:

@@ -24,6 +24,11 @@ from typing import NoReturn
 import embedded
 from embedded import DemoError, Server
 
+try:
+    import psycopg
+except ImportError:
+    sys.exit("demo: psycopg is not installed for this Python; run: make demo")
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / ".build" / "demo"
@@ -66,11 +71,7 @@ class Shop:
 
     def ask(self, query: str, *arguments: str) -> set[str]:
         """The first column of a query's rows."""
-        import psycopg
-
-        parameters = {name[2:].lower(): value for name, value in self.server.variables.items()}
-        parameters["dbname"] = parameters.pop("database")
-        with psycopg.connect(**parameters) as connection:  # type: ignore[arg-type]
+        with psycopg.connect(host=str(self.server.folder), port=5432, user="postgres", dbname="shop") as connection:
             return {row[0] for row in connection.execute(query, arguments)}
 
     def run(self, legacy: str, *options: str, whole: bool = False) -> Run:
@@ -89,16 +90,16 @@ class Shop:
         )
         lines: list[str] = []
         shown = whole
-        assert process.stdout is not None
         try:
-            for line in process.stdout:
+            for line in process.stdout or ():
                 shown = shown or ": Reconcile]" in line or "fatal:" in line
                 if shown:
                     print(f"  {line}", end="", flush=True)
                 lines.append(line)
         finally:
-            if process.poll() is None:
-                process.wait()
+            if sys.exc_info()[0]:
+                process.terminate()
+            process.wait()
         return Run(process.returncode, "".join(lines))
 
 
@@ -180,9 +181,9 @@ def check(told: str, *, holds: bool) -> None:
 def show_difference(old: str, new: str) -> None:
     """What changes in the manifest from one step to the next."""
     folder = HERE / "access" / LOADER
-    texts = [(folder / f"{name}.yml").read_text(encoding="utf-8").splitlines() for name in (old, new)]
+    before, after = ((folder / f"{name}.yml").read_text(encoding="utf-8").splitlines() for name in (old, new))
     say(f"In access/{LOADER}/{new}.yml, beside {old}.yml:")
-    for line in difflib.unified_diff(*texts, lineterm="", n=0):
+    for line in difflib.unified_diff(before, after, lineterm="", n=0):
         if not line.startswith(("---", "+++", "@@")):
             say(f"  {line}", "32" if line.startswith("+") else "31")
     say()
@@ -279,7 +280,8 @@ def leave_running() -> None:
     server = remembered()
     if server is None or not embedded.runs(server):
         server = embedded.start(stay=True)
-        STATE.write_text(json.dumps({"folder": str(server.folder), "programs": str(server.programs), "pid": server.pid}))
+        state = {"folder": str(server.folder), "programs": str(server.programs), "pid": server.pid}
+        STATE.write_text(json.dumps(state))
         try:
             Shop(server).load()
         except BaseException:
@@ -318,7 +320,7 @@ def tell() -> None:
     finally:
         embedded.stop(server)
     say()
-    say(f"The demo is done, in {time.monotonic() - start:.0f} seconds; its server is stopped and its data deleted.", "1")
+    say(f"Done in {time.monotonic() - start:.0f} seconds. The demo's server is stopped and its data deleted.", "1")
 
 
 def leave(number: int, _frame: object) -> NoReturn:

@@ -39,6 +39,10 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
     def _load_params(self) -> None:
         super()._load_params()
+        # AWX hands over every field of a credential: an empty connection option means not given.
+        for name in CONNECTION_OPTIONS:
+            if self.params.get(name) == "":
+                del self.params[name]
         # AnsibleModule changes the arguments in place while it validates them.
         self.raw = {
             name: copy.deepcopy(value) for name, value in self.params.items() if not name.startswith("_ansible_")
@@ -95,6 +99,9 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
     policy = manifest_to_policy(module.raw)
     require_psycopg()
     params: Mapping[str, Any] = module.params
+    if params["statement_timeout"] < 0:
+        problem = Problem(path="statement_timeout", message=f"{params['statement_timeout']} is less than 0")
+        raise Failure("manifest_invalid", problem.text, problems=[problem])
     options = Options(params["reconciliation_mode"], params["undeclared_grantees"], params["adopt_schema_owners"])
     settings = Settings(module.check_mode, params["session_role"] or None, params["statement_timeout"])
     connection = connect({name: params[name] for name in CONNECTION_OPTIONS})

@@ -1,0 +1,665 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the catalog has to be after a run, worked out as plainly as the specification is written.
+
+One object, one grantee, one privilege at a time, from the manifest as it was given and the catalog as it was before
+the run. Nothing here comes from ``plugins/``: a mistake would have to be made twice, in two different ways.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, TypeAlias
+
+import psycopg
+
+PUBLIC = "PUBLIC"
+BOOTSTRAP = "postgres"
+
+Manifest: TypeAlias = "dict[str, Any]"
+
+
+class Entry(NamedTuple):
+    """One privilege that somebody holds."""
+
+    grantee: str
+    privilege: str
+    grantor: str
+    grantable: bool
+
+
+Entries: TypeAlias = "set[Entry]"
+
+
+class Row(NamedTuple):
+    """A row of pg_auth_members. Before PostgreSQL 16 inherit and set are None."""
+
+    group: str
+    member: str
+    grantor: str
+    admin: bool
+    inherit: bool | None
+    set: bool | None
+
+    @property
+    def automatic(self) -> bool:
+        """As PostgreSQL 16 gives it to whoever creates a role."""
+        return self.grantor == BOOTSTRAP and self.admin and self.inherit is False and self.set is False
+
+    @property
+    def protected(self) -> bool:
+        """Nothing lowers it: automatic, or what the member gave itself."""
+        return self.inherit is not None and (self.automatic or self.grantor == self.member)
+
+
+Key: TypeAlias = "tuple[str, str | None, str]"
+"""Kind, schema, name; a routine's name has its input types."""
+
+
+@dataclass
+class Thing:
+    """An object that has an owner and an ACL. ``raw`` is the ACL as the catalog has it, NULL as None."""
+
+    owner: str
+    entries: Entries
+    raw: str | None
+
+
+@dataclass
+class Catalog:
+    """All that a run may change."""
+
+    version: int
+    database: str
+    roles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    memberships: set[Row] = field(default_factory=set)
+    objects: dict[Key, Thing] = field(default_factory=dict)
+    columns: dict[tuple[Key, str], Entries] = field(default_factory=dict)
+    #: Owner, schema or None, kind. Without a row the built-in default stands for the global layer.
+    defaults: dict[tuple[str, str | None, str], Entries] = field(default_factory=dict)
+    #: Who owns a view, a table with rules or a SECURITY DEFINER function.
+    risky: set[str] = field(default_factory=set)
+
+    def edges(self) -> dict[tuple[str, str], dict[str, bool]]:
+        """Group and member, with the options that the rows give together."""
+        return {
+            (row.group, row.member): effective([r for r in self.memberships if r[:2] == row[:2]])
+            for row in self.memberships
+        }
+
+
+def effective(rows: list[Row]) -> dict[str, bool]:
+    return {
+        "admin": any(row.admin for row in rows),
+        "inherit": any(row.inherit for row in rows),
+        "set": any(row.set for row in rows),
+    }
+
+
+_SYSTEM = "('pg_catalog'::regnamespace, 'information_schema'::regnamespace, 'pg_toast'::regnamespace)"
+
+# Kind, schema, name, owner, ACL, and the ACL that counts where it is NULL.
+_OBJECTS = f"""
+SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' WHEN 'S' THEN 'sequence' ELSE 'table' END,
+       n.nspname, c.relname, pg_get_userbyid(c.relowner), c.relacl::text,
+       coalesce(c.relacl, acldefault(CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", c.relowner))
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm', 'S') AND n.oid NOT IN {_SYSTEM}
+UNION ALL
+SELECT 'function', n.nspname, p.proname || '(' || oidvectortypes(p.proargtypes) || ')', pg_get_userbyid(p.proowner),
+       p.proacl::text, coalesce(p.proacl, acldefault('f', p.proowner))
+  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.oid NOT IN {_SYSTEM} OR p.proname = 'pg_sleep'
+UNION ALL
+SELECT 'type', n.nspname, t.typname, pg_get_userbyid(t.typowner), t.typacl::text,
+       coalesce(t.typacl, acldefault('T', t.typowner))
+  FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE n.oid NOT IN {_SYSTEM}
+UNION ALL
+SELECT 'schema', NULL, n.nspname, pg_get_userbyid(n.nspowner), n.nspacl::text,
+       coalesce(n.nspacl, acldefault('n', n.nspowner))
+  FROM pg_namespace n WHERE n.nspname NOT LIKE 'pg\\_t%'
+UNION ALL
+SELECT 'database', NULL, d.datname, pg_get_userbyid(d.datdba), d.datacl::text,
+       coalesce(d.datacl, acldefault('d', d.datdba))
+  FROM pg_database d
+"""
+
+_EXPLODED = """(SELECT json_agg(json_build_array(
+    CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(e.grantee) END,
+    e.privilege_type, pg_get_userbyid(e.grantor), e.is_grantable)) FROM aclexplode({}) e)"""
+
+_KINDS = {"r": "table", "S": "sequence", "f": "function", "T": "type", "n": "schema", "L": "large_object"}
+
+
+def read(connection: psycopg.Connection[Any]) -> Catalog:
+    """The catalog as it is."""
+
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        return connection.execute(query).fetchall()  # type: ignore[call-overload, no-any-return]
+
+    version = connection.info.server_version // 10000
+    found = Catalog(version, rows("SELECT current_database()")[0][0])
+    for name, comment, *values in rows(
+        "SELECT r.rolname, shobj_description(r.oid, 'pg_authid'), r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb,"
+        " r.rolcanlogin, r.rolreplication, r.rolbypassrls, r.rolconnlimit,"
+        " CASE WHEN isfinite(r.rolvaliduntil) THEN (r.rolvaliduntil AT TIME ZONE 'UTC')::text"
+        " ELSE coalesce(r.rolvaliduntil::text, 'infinity') END FROM pg_roles r"
+    ):
+        found.roles[name] = {**dict(zip(ATTRIBUTES, values, strict=True)), "comment": comment}
+    options = "m.inherit_option, m.set_option" if version >= 16 else "NULL::bool, NULL::bool"
+    found.memberships = {
+        Row(*row)
+        for row in rows(
+            "SELECT pg_get_userbyid(m.roleid), pg_get_userbyid(m.member), pg_get_userbyid(m.grantor), m.admin_option,"
+            f" {options} FROM pg_auth_members m"
+        )
+    }
+    for kind, schema, name, owner, raw, entries in rows(
+        f"SELECT kind, schema, name, owner, raw, {_EXPLODED.format('acl')}"
+        f" FROM ({_OBJECTS}) AS o(kind, schema, name, owner, raw, acl)"
+    ):
+        found.objects[kind, schema, name] = Thing(owner, _entries(entries), raw)
+    for kind, schema, name, column, entries in rows(
+        "SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' WHEN 'S' THEN 'sequence'"
+        f" ELSE 'table' END, n.nspname, c.relname, a.attname, {_EXPLODED.format('a.attacl')} FROM pg_attribute a"
+        " JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace"
+        f" WHERE a.attacl IS NOT NULL AND n.oid NOT IN {_SYSTEM}"
+    ):
+        if entries:
+            found.columns[(kind, schema, name), column] = _entries(entries)
+    for owner, schema, letter, entries in rows(
+        f"SELECT pg_get_userbyid(d.defaclrole), n.nspname, d.defaclobjtype::text, {_EXPLODED.format('d.defaclacl')}"
+        " FROM pg_default_acl d LEFT JOIN pg_namespace n ON n.oid = d.defaclnamespace"
+    ):
+        found.defaults[owner, schema, _KINDS[letter]] = _entries(entries)
+    found.risky = {
+        row[0]
+        for row in rows(
+            f"SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relkind IN ('v', 'm') AND relnamespace NOT IN {_SYSTEM}"
+            " UNION SELECT pg_get_userbyid(proowner) FROM pg_proc WHERE prosecdef"
+        )
+    }
+    return found
+
+
+def _entries(rows: list[list[Any]] | None) -> Entries:
+    return {Entry(*row) for row in rows or ()}
+
+
+ATTRIBUTES = (
+    "superuser",
+    "inherit",
+    "createrole",
+    "createdb",
+    "login",
+    "replication",
+    "bypassrls",
+    "connection_limit",
+    "valid_until",
+)
+_OMITTED = dict.fromkeys(ATTRIBUTES, False) | {"inherit": True, "connection_limit": -1, "valid_until": "infinity"}
+
+_RELATION = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+
+
+def privileges_of(kind: str, version: int) -> set[str]:
+    """What ALL means."""
+    if kind in ("table", "view", "materialized_view"):
+        return {*_RELATION, "MAINTAIN"} if version >= 17 else {*_RELATION}
+    return {
+        "sequence": {"USAGE", "SELECT", "UPDATE"},
+        "function": {"EXECUTE"},
+        "schema": {"USAGE", "CREATE"},
+        "database": {"CONNECT", "CREATE", "TEMPORARY"},
+        "type": {"USAGE"},
+        "large_object": {"SELECT", "UPDATE"},
+    }[kind]
+
+
+def builtin(kind: str, owner: str, version: int) -> Entries:
+    """What the ACL means while it is NULL."""
+    entries = {Entry(owner, privilege, owner, False) for privilege in privileges_of(kind, version)}
+    if kind == "function":
+        entries.add(Entry(PUBLIC, "EXECUTE", owner, False))
+    if kind == "type":
+        entries.add(Entry(PUBLIC, "USAGE", owner, False))
+    return entries
+
+
+# ---- the manifest, read plainly ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``who`` gets or loses one privilege on an object or on all of a kind in a schema (name ``*``)."""
+
+    who: str
+    privilege: str
+    kind: str
+    schema: str | None
+    name: str
+    present: bool
+
+
+@dataclass(frozen=True)
+class DefaultRule:
+    """The same for objects still to be created."""
+
+    who: str
+    privilege: str
+    kind: str
+    owner: str
+    schema: str | None
+    present: bool
+
+
+def _who(name: str) -> str:
+    return PUBLIC if name.upper() == PUBLIC else name
+
+
+def _words(privileges: list[str], kind: str, version: int) -> set[str]:
+    words = {word.upper() for word in privileges}
+    if "ALL" in words:
+        return privileges_of(kind, version)
+    return {"TEMPORARY" if word == "TEMP" else word for word in words}
+
+
+def _kind(name: str) -> str:
+    return "function" if name == "routine" else name
+
+
+class Reading:
+    """The manifest in the plainest terms: who is declared, which edges, which single rules."""
+
+    def __init__(self, manifest: Manifest, before: Catalog, spellings: dict[tuple[str, str], str]) -> None:
+        self.manifest = manifest
+        version = before.version
+        default_owner = manifest.get("default_owner")
+        profiles = manifest.get("profiles") or {}
+        self.roles: dict[str, dict[str, Any]] = {role["name"]: role for role in manifest.get("roles") or []}
+        self.assumed = set(manifest.get("assume_roles") or [])
+        self.schemas: dict[str, dict[str, Any]] = {item["name"]: item for item in manifest.get("schemas") or []}
+        self.rules: list[Rule] = []
+        self.defaults: list[DefaultRule] = []
+        self.named_owners: set[str] = set()
+        self.scope = manifest.get("scope") or {}
+        for name, schema in self.schemas.items():
+            owner = schema.get("owner") or default_owner
+            if owner:
+                self.named_owners.add(owner)
+            for profile_name in schema.get("profiles") or []:
+                profile = profiles[profile_name]
+                pattern = schema.get("role_pattern") or manifest.get("role_pattern") or "{schema}-{profile}"
+                role = pattern.replace("{schema}", name).replace("{profile}", profile_name)
+                self.roles[role] = {key: profile[key] for key in ("login", "inherit") if key in profile}
+                for grant in profile.get("grants") or []:
+                    kind = _kind(grant["object"]["type"])
+                    place = (None, name) if kind == "schema" else (name, grant["object"]["name"])
+                    self._rule(grant, role, kind, *place, version)
+                for grant in profile.get("default_privileges") or []:
+                    self._default(grant, role, owner, name, version)
+        for grant in manifest.get("grants") or []:
+            target = grant["object"]
+            kind = _kind(target["type"])
+            wanted = target.get("name") or before.database
+            if kind == "function" and wanted != "*":
+                wanted = spellings[target["schema"], wanted]
+            self._rule(grant, grant["role"], kind, target.get("schema"), wanted, version)
+        for stanza in manifest.get("default_privileges") or []:
+            owner = stanza.get("owner") or default_owner
+            for grant in stanza["grant"]:
+                self._default(grant, grant["role"], owner, stanza.get("schema"), version)
+        self.edges: dict[tuple[str, str], dict[str, Any]] = {}
+        self.exclusive: set[str] = set()
+        for stanza in manifest.get("memberships") or []:
+            if stanza.get("exclusive"):
+                self.exclusive.add(stanza["role"])
+            for member in stanza.get("members") or []:
+                self.edges[stanza["role"], member["name"]] = member
+
+    def _rule(self, grant: Manifest, who: str, kind: str, schema: str | None, name: str, version: int) -> None:
+        present = grant.get("ensure", "present") == "present"
+        for privilege in _words(grant["privileges"], kind, version):
+            self.rules.append(Rule(_who(who), privilege, kind, schema, name, present))
+
+    def _default(self, grant: Manifest, who: str, owner: str, schema: str | None, version: int) -> None:
+        present = grant.get("ensure", "present") == "present"
+        kind = _kind(grant["on_type"])
+        self.named_owners.add(owner)
+        for privilege in _words(grant["privileges"], kind, version):
+            self.defaults.append(DefaultRule(_who(who), privilege, kind, owner, schema, present))
+
+    def ignored(self, role: str) -> bool:
+        return any(fnmatchcase(role, pattern) for pattern in self.scope.get("ignore_roles") or [])
+
+    def external(self, role: str) -> bool:
+        return role.startswith("pg_") or role == BOOTSTRAP or bool(self.roles[role].get("external"))
+
+    def overridden(self, role: str) -> bool:
+        return self.roles.get(role, {}).get("privilege_reconciliation") == "additive"
+
+    def managed_schemas(self, existing: set[str]) -> set[str]:
+        found = set(self.schemas)
+        for pattern in self.scope.get("schemas") or []:
+            found |= {name for name in existing if fnmatchcase(name, pattern)}
+        for rule in self.rules:
+            if rule.present and rule.who != PUBLIC and rule.kind != "database":
+                found.add(rule.name if rule.kind == "schema" else str(rule.schema))
+        for default in self.defaults:
+            if default.present and default.who != PUBLIC and default.schema is not None:
+                found.add(default.schema)
+        return {name for name in found if not name.startswith("pg_") and name != "information_schema"}
+
+
+# ---- the catalog afterwards ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Expected:
+    """``catalog``: as it must be afterwards. ``refused``: the error code of an apply that may not do it, and why.
+
+    ``suppressed``: what only the override keeps. ``untouched``: objects whose ACL must stay as it is to the letter.
+    """
+
+    catalog: Catalog
+    refused: str | None = None
+    suppressed: set[tuple[Any, ...]] = field(default_factory=set)
+    untouched: set[Key] = field(default_factory=set)
+
+
+def expect(
+    manifest: Manifest,
+    options: dict[str, Any],
+    before: Catalog,
+    spellings: dict[tuple[str, str], str],
+    executor: str = BOOTSTRAP,
+) -> Expected:
+    """What a run has to make of the catalog."""
+    reading = Reading(manifest, before, spellings)
+    mode = options.get("reconciliation_mode", "authoritative")
+    expected = Expected(copy.deepcopy(before))
+    after = expected.catalog
+    _roles(reading, mode, after)
+    _memberships(reading, mode, before, after, expected, executor)
+    held_back = _schemas(reading, mode, options, before, after, executor)
+    losers = _privileges(reading, mode, options, before, after, expected)
+    losers |= _defaults(reading, mode, options, after, expected, held_back)
+    if options.get("undeclared_grantees") is None and expected.refused is None:
+        if losers & before.risky or len(losers) > 20:
+            expected.refused = "guard"
+    return expected
+
+
+def _roles(reading: Reading, mode: str, after: Catalog) -> None:
+    for name, role in reading.roles.items():
+        known = name in after.roles
+        if known and (reading.external(name) or mode == "additive"):
+            continue
+        comment = after.roles[name]["comment"] if known else None
+        if role.get("comment") is not None:
+            comment = role["comment"] or None
+        after.roles[name] = {attribute: role.get(attribute, _OMITTED[attribute]) for attribute in ATTRIBUTES}
+        if role.get("valid_until"):
+            moment = datetime.datetime.fromisoformat(role["valid_until"]).astimezone(datetime.timezone.utc)
+            after.roles[name]["valid_until"] = moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+        after.roles[name]["comment"] = comment
+
+
+def _memberships(
+    reading: Reading, mode: str, before: Catalog, after: Catalog, expected: Expected, executor: str
+) -> None:
+    """The rows that stay, and for each edge one row that stands for what its rows give together."""
+    edges: set[Row] = set()
+    for group, member in {row[:2] for row in before.memberships} | set(reading.edges):
+        rows = [row for row in before.memberships if row[:2] == (group, member)]
+        options = _edge(reading, mode, group, member, rows, executor, before.version)
+        if options is not None:
+            edges.add(Row(group, member, "", *options))
+    after.memberships = edges
+    if _circle({(row.group, row.member) for row in edges}):
+        expected.refused = "circle"
+
+
+def _edge(
+    reading: Reading, mode: str, group: str, member: str, rows: list[Row], executor: str, version: int
+) -> tuple[bool, bool | None, bool | None] | None:
+    """Admin, inherit and set as they have to be, or None for no membership."""
+    old = version < 16
+    wanted = reading.edges.get((group, member))
+    if wanted is None:
+        claimed = group in reading.exclusive or (group in reading.roles and not reading.external(group))
+        kept = rows
+        may_go = claimed and mode != "additive" and member != executor and member != BOOTSTRAP and group != BOOTSTRAP
+        if reading.ignored(group) or reading.ignored(member) or member.startswith("pg_"):
+            may_go = False
+        if group in reading.assumed and member in reading.assumed:
+            may_go = False
+        if may_go:
+            kept = [row for row in rows if row.protected]
+        if not kept:
+            return None
+        has = effective(kept)
+        return (has["admin"], None, None) if old else (has["admin"], has["inherit"], has["set"])
+    has = effective(rows)
+    lowers = mode != "additive" and member != executor
+    protected = effective([row for row in rows if row.protected])
+    wants = {"admin": bool(wanted.get("admin")), "inherit": wanted.get("inherit"), "set": wanted.get("set")}
+    result: dict[str, bool] = {}
+    new = not [row for row in rows if not (row.automatic and row.inherit is not None)]
+    for option in ("admin", "inherit", "set"):
+        if wants[option] is None:
+            result[option] = True if new else has[option]
+        elif wants[option]:
+            result[option] = True
+        else:
+            result[option] = protected[option] if lowers else has[option]
+    return (result["admin"], None, None) if old else (result["admin"], result["inherit"], result["set"])
+
+
+def _circle(edges: set[tuple[str, str]]) -> bool:
+    """Whether a role is its own member. Leaves are taken away until nothing is left, or a circle."""
+    edges = set(edges)
+    while True:
+        members = {member for _group, member in edges}
+        left = {(group, member) for group, member in edges if group in members}
+        if left == edges:
+            return bool(edges)
+        edges = left
+
+
+def _schemas(
+    reading: Reading, mode: str, options: dict[str, Any], before: Catalog, after: Catalog, executor: str
+) -> set[tuple[str, str]]:
+    """Returns schema and owner where the mode keeps the schema with somebody else."""
+    held_back: set[tuple[str, str]] = set()
+    default_owner = reading.manifest.get("default_owner")
+    for name, schema in reading.schemas.items():
+        key: Key = ("schema", None, name)
+        owner = schema.get("owner")
+        thing = after.objects.get(key)
+        if thing is None:
+            owner = owner or default_owner or executor
+            given = before.defaults.get((owner, None, "schema"))
+            entries = builtin("schema", owner, before.version) if given is None else set(given)
+            after.objects[key] = Thing(owner, entries, None)
+        elif owner is not None and owner != thing.owner:
+            if mode == "additive" or (mode == "adopt" and not options.get("adopt_schema_owners")):
+                held_back.add((name, owner))
+                continue
+            thing.entries = _merged(thing.entries, thing.owner, owner)
+            thing.owner = owner
+    return held_back
+
+
+def _merged(entries: Entries, old: str, new: str) -> Entries:
+    """ALTER … OWNER TO puts the new owner wherever the old one stands."""
+    merged: dict[tuple[str, str, str], bool] = {}
+    for entry in entries:
+        grantee = new if entry.grantee == old else entry.grantee
+        grantor = new if entry.grantor == old else entry.grantor
+        key = (grantee, entry.privilege, grantor)
+        merged[key] = merged.get(key, False) or entry.grantable
+    return {Entry(*key, grantable) for key, grantable in merged.items()}
+
+
+def _privileges(
+    reading: Reading, mode: str, options: dict[str, Any], before: Catalog, after: Catalog, expected: Expected
+) -> set[str]:
+    """Returns the undeclared roles that lose something."""
+    losers: set[str] = set()
+    schemas = {name for kind, _schema, name in before.objects if kind == "schema"}
+    managed_schemas = reading.managed_schemas(schemas)
+    managed_databases = {r.name for r in reading.rules if r.kind == "database" and r.present and r.who != PUBLIC}
+    for key, thing in after.objects.items():
+        kind, schema, name = key
+        owner = thing.owner
+        if kind == "type":
+            managed = False  # a later issue's
+        elif kind == "database":
+            managed = name in managed_databases
+        else:
+            managed = (name if kind == "schema" else schema) in managed_schemas
+        entries = set(thing.entries)
+        on_it = [r for r in reading.rules if r.kind == kind and r.schema == schema]
+        named = [r for r in on_it if r.name == name]
+        wildcard = [r for r in on_it if r.name == "*" and kind not in ("schema", "database")]
+        permitted = {
+            (d.who, d.privilege)
+            for d in reading.defaults
+            if d.present
+            and d.owner == owner
+            and d.schema in (None, schema)
+            and (d.kind == kind or (d.kind == "table" and kind in ("view", "materialized_view")))
+        }
+        grantees = {r.who for r in named + wildcard} | {entry.grantee for entry in entries}
+        for who in grantees:
+            for privilege in privileges_of(kind, before.version):
+                says = [r.present for r in named if (r.who, r.privilege) == (who, privilege)]
+                says = says or [r.present for r in wildcard if (r.who, r.privilege) == (who, privilege)]
+                required, absent = says == [True] * len(says) and bool(says), False in says
+                held = {e for e in entries if e.grantee == who and e.privilege == privilege}
+                if required and not held:
+                    entries.add(Entry(who, privilege, owner, False))
+                if required or not held or who == owner:
+                    continue
+                if absent:
+                    if mode != "additive" and not reading.ignored(who):
+                        entries -= held
+                    continue
+                if who == PUBLIC or not managed or (who, privilege) in permitted:
+                    continue
+                undeclared = who not in reading.roles and who not in reading.assumed
+                if who not in before.roles or (who.startswith("pg_") and who not in reading.roles):
+                    continue
+                if reading.ignored(who) or mode == "additive":
+                    continue
+                if kind == "database" and name != before.database and who not in reading.roles:
+                    continue
+                if undeclared and options.get("undeclared_grantees") == "keep":
+                    continue
+                if reading.overridden(who):
+                    expected.suppressed |= {(who, key, e.privilege, e.grantor) for e in held}
+                    continue
+                entries -= held
+                if undeclared:
+                    losers.add(who)
+        if entries == thing.entries and key in before.objects and before.objects[key].owner == owner:
+            expected.untouched.add(key)
+        thing.entries = entries
+    return losers
+
+
+def _defaults(
+    reading: Reading,
+    mode: str,
+    options: dict[str, Any],
+    after: Catalog,
+    expected: Expected,
+    held_back: set[tuple[str, str]],
+) -> set[str]:
+    """Returns the undeclared roles that lose something."""
+    losers: set[str] = set()
+    managed = reading.managed_schemas({name for kind, _schema, name in after.objects if kind == "schema"})
+    layers = set(after.defaults) | {(d.owner, d.schema, d.kind) for d in reading.defaults}
+    for owner, schema, kind in layers:
+        if kind in ("type", "large_object"):
+            continue  # a later issue's
+        nothing = builtin(kind, owner, after.version) if schema is None else set()
+        entries = set(after.defaults.get((owner, schema, kind), nothing))
+        rules = [d for d in reading.defaults if (d.owner, d.schema, d.kind) == (owner, schema, kind)]
+        if schema is None:
+            claimed = any(d.present and d.who != PUBLIC for d in rules)
+        else:
+            claimed = schema in managed and owner in reading.named_owners
+        for who in {d.who for d in rules} | {entry.grantee for entry in entries}:
+            for privilege in privileges_of(kind, after.version):
+                says = [d.present for d in rules if (d.who, d.privilege) == (who, privilege)]
+                held = {e for e in entries if e.grantee == who and e.privilege == privilege}
+                if True in says:
+                    if not held and (schema, owner) not in held_back:
+                        entries.add(Entry(who, privilege, owner, False))
+                    continue
+                if not held or who == owner:
+                    continue
+                if reading.ignored(who) or reading.ignored(owner) or mode == "additive":
+                    continue
+                if False in says:
+                    entries -= held
+                    continue
+                if who == PUBLIC or not claimed:
+                    continue
+                if who.startswith("pg_") and who not in reading.roles:
+                    continue
+                undeclared = who not in reading.roles and who not in reading.assumed
+                if undeclared and options.get("undeclared_grantees") == "keep":
+                    continue
+                if reading.overridden(who):
+                    expected.suppressed |= {(who, (owner, schema, kind), e.privilege, e.grantor) for e in held}
+                    continue
+                entries -= held
+                if undeclared:
+                    losers.add(who)
+        # The server keeps no row that says nothing.
+        after.defaults.pop((owner, schema, kind), None)
+        if entries != nothing:
+            after.defaults[owner, schema, kind] = entries
+    return losers
+
+
+def differences(expected: Expected, found: Catalog, before: Catalog) -> list[str]:
+    """What is not as it has to be, one line each."""
+    wanted = expected.catalog
+    lines: list[str] = []
+
+    def compare(what: str, want: Any, have: Any) -> None:
+        if want != have:
+            lines.append(f"{what}:\n    must be {_sorted(want)}\n    but is  {_sorted(have)}")
+
+    compare("roles", set(wanted.roles), set(found.roles))
+    for name in set(wanted.roles) & set(found.roles):
+        compare(f"role {name}", wanted.roles[name], found.roles[name])
+    old = found.version < 16
+    have = {
+        Row(*edge, "", options["admin"], None if old else options["inherit"], None if old else options["set"])
+        for edge, options in found.edges().items()
+    }
+    compare("memberships", wanted.memberships - have, have - wanted.memberships)
+    compare("objects", set(wanted.objects), set(found.objects))
+    for key in set(wanted.objects) & set(found.objects):
+        compare(f"owner of {key}", wanted.objects[key].owner, found.objects[key].owner)
+        if key[0] != "type":
+            compare(f"privileges on {key}", wanted.objects[key].entries, found.objects[key].entries)
+        if key in expected.untouched:
+            compare(f"ACL of {key} to the letter", before.objects[key].raw, found.objects[key].raw)
+    compare("column privileges", wanted.columns, found.columns)
+    for layer in set(wanted.defaults) | set(found.defaults):
+        compare(f"default privileges {layer}", wanted.defaults.get(layer), found.defaults.get(layer))
+    return sorted(lines)
+
+
+def _sorted(value: Any) -> Any:
+    return sorted(value, key=str) if isinstance(value, (set, frozenset)) else value

@@ -1,0 +1,562 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Random databases, and random manifests about them.
+
+A database is a list of SQL statements: what is printed when a property fails can be run by hand. A statement that the
+server refuses (a membership that closes a circle, say) is left out, so nothing here has to know the server's rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import yaml
+from hypothesis import strategies as st
+
+Draw: TypeAlias = st.DrawFn
+
+PUBLIC = "PUBLIC"
+
+#: Names that have gone wrong somewhere.
+ROLES = [
+    "app",
+    "App",
+    "pgloader_pg",
+    "we\"ird o'clock",
+    "a.b",
+    "100%s",
+    "user",
+    "zoë",
+    "r" * 63,
+    "ign_x",
+    "back\\slash",
+    "{schema}",
+]
+NEW_ROLES = ["fresh", "New.Role", "b@proj.iam", "current_user"]
+SCHEMAS = ["s", "c.d", 'Sch"ema', "select", "ü" * 31]
+NAMES = ["t", "Order", "order", "a b", "100%", "q\"'q", "e.f", "*", "n" * 63, "très", "user", "%s", "back\\"]
+RELATION_PRIVILEGES = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]
+PRIVILEGES = {
+    "table": RELATION_PRIVILEGES,
+    "view": RELATION_PRIVILEGES,
+    "materialized_view": RELATION_PRIVILEGES,
+    "sequence": ["USAGE", "SELECT", "UPDATE"],
+    "function": ["EXECUTE"],
+    "schema": ["USAGE", "CREATE"],
+    "database": ["CONNECT", "CREATE", "TEMPORARY"],
+    "type": ["USAGE"],
+}
+KEYWORD = {
+    "table": "TABLE",
+    "view": "TABLE",
+    "materialized_view": "TABLE",
+    "sequence": "SEQUENCE",
+    "function": "ROUTINE",
+    "schema": "SCHEMA",
+    "database": "DATABASE",
+    "type": "TYPE",
+}
+DEFAULT_KEYWORD = {
+    "table": "TABLES",
+    "sequence": "SEQUENCES",
+    "function": "ROUTINES",
+    "schema": "SCHEMAS",
+    "type": "TYPES",
+}
+
+#: Argument list as CREATE FUNCTION takes it, as the catalog prints the input types, other spellings in a manifest.
+ARGUMENTS = [
+    ("", "", [""]),
+    ("int", "integer", ["integer", "int4", "int", " INT "]),
+    ("a int, b text DEFAULT 'x'", "integer, text", ["integer,text", "a integer, b text", "int4, pg_catalog.text"]),
+    ("numeric(10,2)", "numeric", ["numeric", "decimal(4, 1)", "numeric(10,2)"]),
+    ('"a b" timestamp(3) with time zone', "timestamp with time zone", ["timestamptz", "timestamp with time zone"]),
+    (
+        "varchar[], VARIADIC r int[]",
+        "character varying[], integer[]",
+        ["varchar[], int[]", "_varchar, VARIADIC r _int4"],
+    ),
+    ('"char"', '"char"', ['"char"']),
+    ("double precision, bit varying(3)", "double precision, bit varying", ["float8, varbit", "float, bit varying(9)"]),
+]
+
+
+def q(name: str) -> str:
+    """An identifier in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def who(name: str) -> str:
+    return name if name == PUBLIC else q(name)
+
+
+def literal(text: str) -> str:
+    return " E'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Item:
+    """An object of the random database. ``sql`` names it after ON. ``spellings`` name it in a manifest."""
+
+    kind: str
+    schema: str | None
+    name: str
+    sql: str
+    spellings: tuple[str, ...]
+
+
+@dataclass
+class Case:
+    """A database, a manifest about it, and the options of the run."""
+
+    setup: list[str]
+    manifest: dict[str, Any]
+    options: dict[str, Any]
+    #: Schema and a routine as the manifest spells it, to the name that the catalog gives it.
+    spellings: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The statements and the manifest, to be run by hand."""
+        text = yaml.safe_dump({**self.options, **self.manifest}, sort_keys=False, allow_unicode=True, width=140)
+        return "\n-- setup\n" + "".join(f"{line};\n" for line in self.setup) + "-- manifest and options\n" + text
+
+    def __repr__(self) -> str:
+        # The test prints the text when it knows which statements the server took.
+        return "a case, see below"
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(repr(self))
+
+
+# ---- the database --------------------------------------------------------------------------------------------------
+
+
+def _some(draw: Draw, values: list[str], least: int = 1, most: int = 3) -> list[str]:
+    return draw(st.lists(st.sampled_from(values), min_size=least, max_size=most, unique=True))
+
+
+def _maybe(draw: Draw, one_in: int = 2) -> bool:
+    """True once in so many times; shrinks to False."""
+    return draw(st.integers(0, one_in - 1)) == one_in - 1
+
+
+class World:
+    """Collects the statements that make a database, and what there is to talk about afterwards."""
+
+    def __init__(self, draw: Draw, version: int) -> None:
+        self.draw = draw
+        self.version = version
+        self.setup: list[str] = []
+        self.roles: list[str] = []
+        self.schemas: list[str] = ["public"]
+        self.items: list[Item] = []
+        self._taken: set[tuple[str, str]] = set()
+
+    def owner(self) -> str:
+        return self.draw(st.sampled_from(["postgres", *self.roles]))
+
+    def grantee(self, *more: str) -> str:
+        return self.draw(st.sampled_from([*self.roles, PUBLIC, "pg_monitor", "pg_read_all_data", *more]))
+
+    def make_roles(self) -> None:
+        self.roles = _some(self.draw, ROLES, 2, 7)
+        for name in self.roles:
+            words = [
+                word
+                for word in ("LOGIN", "NOINHERIT", "CREATEDB", "CREATEROLE", "BYPASSRLS", "REPLICATION", "CONNECTION LIMIT 3",
+                             "VALID UNTIL '2040-01-02 03:04:05.678901+02'")
+                if _maybe(self.draw, 6)
+            ]  # fmt: skip
+            if _maybe(self.draw, 20):
+                words.append("SUPERUSER")
+            self.setup.append(" ".join([f"CREATE ROLE {q(name)}", *words]))
+            if _maybe(self.draw, 8):
+                self.setup.append(f"COMMENT ON ROLE {q(name)} IS{literal('its \\ é')}")
+
+    def make_memberships(self, most: int = 6) -> None:
+        for _number in range(self.draw(st.integers(0, most))):
+            group, member = (
+                self.draw(st.sampled_from([*self.roles, "pg_monitor"])),
+                self.draw(st.sampled_from(self.roles)),
+            )
+            if group == member:
+                continue
+            sql = f"GRANT {q(group)} TO {q(member)}"
+            if self.version >= 16:
+                words = [f"ADMIN {self.draw(st.booleans())}"]
+                words += [f"{option} {self.draw(st.booleans())}" for option in ("INHERIT", "SET") if _maybe(self.draw)]
+                sql += " WITH " + ", ".join(words)
+                if _maybe(self.draw, 3):
+                    sql += f" GRANTED BY {q(self.draw(st.sampled_from(self.roles)))}"
+            elif self.draw(st.booleans()):
+                sql += " WITH ADMIN OPTION"
+            self.setup.append(sql)
+
+    def make_schemas(self) -> None:
+        for name in _some(self.draw, SCHEMAS, 1, 3):
+            self.schemas.append(name)
+            self.setup.append(f"CREATE SCHEMA {q(name)} AUTHORIZATION {q(self.owner())}")
+        for name in self.schemas:
+            self.items.append(Item("schema", None, name, q(name), (name,)))
+
+    def make_objects(self, most: int = 8) -> None:
+        for _number in range(self.draw(st.integers(0, most))):
+            schema = self.draw(st.sampled_from(self.schemas))
+            name = self.draw(st.sampled_from(NAMES))
+            shape = self.draw(
+                st.sampled_from(["table", "identity", "partitioned", "foreign", "view", "matview", "sequence", "function",
+                                 "function", "procedure", "aggregate", "type"])
+            )  # fmt: skip
+            if shape in ("function", "procedure", "aggregate"):
+                self._routine(schema, name, shape)
+            elif (schema, name) not in self._taken:
+                self._taken.add((schema, name))
+                self._relation(schema, name, shape)
+
+    def _relation(self, schema: str, name: str, shape: str) -> None:
+        full = f"{q(schema)}.{q(name)}"
+        kind = {"view": "view", "matview": "materialized_view", "sequence": "sequence", "type": "type"}.get(
+            shape, "table"
+        )
+        if shape == "foreign":
+            self.setup += [
+                "CREATE FOREIGN DATA WRAPPER w",
+                "CREATE SERVER w FOREIGN DATA WRAPPER w",
+                f"CREATE FOREIGN TABLE {full} (a int, b text) SERVER w",
+            ]
+        elif shape == "partitioned":
+            self.setup.append(f"CREATE TABLE {full} (a int, b text) PARTITION BY LIST (a)")
+            self.setup.append(f"CREATE TABLE {q(schema)}.{q('part of ' + name[:40])} PARTITION OF {full} DEFAULT")
+        else:
+            self.setup.append(
+                {
+                    "table": f"CREATE TABLE {full} (a int, b text)",
+                    "identity": f"CREATE TABLE {full} (a int GENERATED ALWAYS AS IDENTITY, b text)",
+                    "view": f"CREATE VIEW {full} AS SELECT 1 AS a, 'x'::text AS b",
+                    "matview": f"CREATE MATERIALIZED VIEW {full} AS SELECT 1 AS a, 'x'::text AS b",
+                    "sequence": f"CREATE SEQUENCE {full}",
+                    "type": f"CREATE TYPE {full} AS ENUM ('x')",
+                }[shape]
+            )
+        self.items.append(Item(kind, schema, name, full, (name,)))
+        if shape == "identity" and len(name.encode()) < 40:
+            sequence = f"{name}_a_seq"
+            self.items.append(Item("sequence", schema, sequence, f"{q(schema)}.{q(sequence)}", (sequence,)))
+        if _maybe(self.draw):
+            word = {"view": "VIEW", "matview": "MATERIALIZED VIEW", "sequence": "SEQUENCE", "type": "TYPE"}.get(
+                shape, "TABLE"
+            )
+            self.setup.append(f"ALTER {word} {full} OWNER TO {q(self.owner())}")
+
+    def _routine(self, schema: str, name: str, shape: str) -> None:
+        created, types, spelled = self.draw(st.sampled_from(ARGUMENTS))
+        if shape == "aggregate":
+            created, types, spelled = "int", "integer", ["integer", "int"]
+        if (schema, f"{name}({types})") in self._taken:
+            return
+        self._taken.add((schema, f"{name}({types})"))
+        full = f"{q(schema)}.{q(name)}"
+        if shape == "aggregate":
+            self.setup.append(f"CREATE AGGREGATE {full} (int) (SFUNC = int4pl, STYPE = int)")
+        elif shape == "procedure":
+            out = ", ".join(filter(None, ["OUT o int" if _maybe(self.draw, 3) else "", created]))
+            self.setup.append(f"CREATE PROCEDURE {full}({out}) LANGUAGE sql AS 'SELECT 1'")
+        else:
+            definer = " SECURITY DEFINER" if _maybe(self.draw, 8) else ""
+            self.setup.append(f"CREATE FUNCTION {full}({created}) RETURNS int LANGUAGE sql{definer} AS 'SELECT 1'")
+        sql = f"{full}({', '.join('IN ' + part for part in types.split(', ') if part)})"
+        self.items.append(
+            Item("function", schema, f"{name}({types})", sql, tuple(f"{name}({text})" for text in spelled))
+        )
+        if _maybe(self.draw):
+            self.setup.append(f"ALTER ROUTINE {sql} OWNER TO {q(self.owner())}")
+
+    def make_grants(self, database: str, most: int = 14) -> None:
+        database_item = Item("database", None, database, "CURRENT_DATABASE", ())
+        for _number in range(self.draw(st.integers(0, most))):
+            item = self.draw(st.sampled_from([*self.items, database_item]))
+            words = _some(self.draw, PRIVILEGES[item.kind]) if _maybe(self.draw, 3) is False else ["ALL"]
+            action = self.draw(
+                st.sampled_from(["grant", "grant", "grant", "option", "column", "revoke", "empty", "owner"])
+            )
+            place = f"{KEYWORD[item.kind]} {item.sql}"
+            grantee = self.grantee()
+            if action in ("grant", "option"):
+                option = " WITH GRANT OPTION" if action == "option" and grantee != PUBLIC else ""
+                self.setup.append(f"GRANT {', '.join(words)} ON {place} TO {who(grantee)}{option}")
+            elif action == "column" and item.kind in ("table", "view", "materialized_view"):
+                column = self.draw(st.sampled_from(["a", "b"]))
+                words = _some(self.draw, ["SELECT", "INSERT", "UPDATE", "REFERENCES"], 1, 2)
+                listed = ", ".join(f"{word} ({column})" for word in words)
+                option = " WITH GRANT OPTION" if grantee != PUBLIC and _maybe(self.draw, 4) else ""
+                self.setup.append(f"GRANT {listed} ON {place} TO {who(grantee)}{option}")
+            elif action == "revoke":
+                self.setup.append(f"REVOKE {', '.join(words)} ON {place} FROM {who(grantee)}")
+            elif action == "empty":
+                # From PUBLIC and from the owner: what is left of it may be {}.
+                self.setup.append(f"REVOKE ALL ON {place} FROM PUBLIC, OWNER_OF {item.kind} {item.sql}")
+            elif action == "owner":
+                word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()
+                self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(self.owner())}")
+
+    def make_defaults(self, most: int = 4) -> None:
+        for _number in range(self.draw(st.integers(0, most))):
+            kind = self.draw(st.sampled_from(["table", "table", "sequence", "function", "schema", "type"]))
+            schema = None if kind == "schema" else self.draw(st.sampled_from([None, *self.schemas]))
+            place = "" if schema is None else f" IN SCHEMA {q(schema)}"
+            words = ", ".join(_some(self.draw, PRIVILEGES[kind]))
+            grantee = self.grantee("postgres")
+            action = self.draw(st.sampled_from(["grant", "grant", "option", "revoke"]))
+            head = f"ALTER DEFAULT PRIVILEGES FOR ROLE {q(self.owner())}{place}"
+            tail = f"{words} ON {DEFAULT_KEYWORD[kind]}"
+            if action == "revoke":
+                self.setup.append(f"{head} REVOKE {tail} FROM {who(grantee)}")
+            else:
+                option = " WITH GRANT OPTION" if action == "option" and grantee != PUBLIC else ""
+                self.setup.append(f"{head} GRANT {tail} TO {who(grantee)}{option}")
+
+
+# ---- the manifest --------------------------------------------------------------------------------------------------
+
+
+class Author:
+    """Writes a manifest about a world: valid, and about things that exist."""
+
+    def __init__(self, draw: Draw, world: World, modes: tuple[str, ...], override: bool) -> None:
+        self.draw = draw
+        self.world = world
+        self.modes = modes
+        self.override = override
+        self.said: dict[tuple[Any, ...], dict[str, bool]] = {}
+        self.spellings: dict[tuple[str, str], str] = {}
+
+    def write(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        draw, world = self.draw, self.world
+        manifest: dict[str, Any] = {}
+        existing = [name for name in world.roles if name != "ign_x" and not _maybe(draw, 3)]
+        fresh = _some(draw, NEW_ROLES, 0, 2)
+        declared = existing + fresh
+        if not declared:
+            declared = fresh = NEW_ROLES[:1]
+        manifest["roles"] = [self._role(name, name in fresh) for name in declared]
+        if _maybe(draw, 6):
+            manifest["roles"].append({"name": "postgres"})
+            declared = [*declared, "postgres"]
+        if _maybe(draw, 8):
+            manifest["roles"].append({"name": "pg_monitor", "external": True})
+        assumed = [name for name in world.roles if name not in declared and name != "ign_x" and _maybe(draw, 6)]
+        if assumed:
+            manifest["assume_roles"] = assumed
+        named = declared + assumed
+        if _maybe(draw):
+            manifest["default_owner"] = draw(st.sampled_from(named))
+        profiles = self._profiles()
+        if profiles:
+            manifest["profiles"] = profiles
+        schemas, generated = self._schemas(named, list(profiles), manifest.get("default_owner"))
+        if schemas:
+            manifest["schemas"] = schemas
+        named += generated
+        if _maybe(draw, 6):
+            manifest["scope"] = {"schemas": draw(st.sampled_from([["s*"], ["p*"], ["c.?", "select"]]))}
+        if _maybe(draw, 3):
+            manifest.setdefault("scope", {})["ignore_roles"] = ["ign_*"]
+        places = [*world.schemas, *(item["name"] for item in schemas if item["name"] not in world.schemas)]
+        grants = self._grants(named, places)
+        if grants:
+            manifest["grants"] = grants
+        defaults = self._defaults(named, places, manifest.get("default_owner"))
+        if defaults:
+            manifest["default_privileges"] = defaults
+        memberships = self._memberships(named, manifest)
+        if memberships:
+            manifest["memberships"] = memberships
+        options: dict[str, Any] = {"reconciliation_mode": draw(st.sampled_from(self.modes))}
+        grantees = draw(st.sampled_from(["revoke", "keep", None]))
+        if grantees:
+            options["undeclared_grantees"] = grantees
+        if _maybe(draw, 3):
+            options["adopt_schema_owners"] = True
+        return manifest, options
+
+    def _role(self, name: str, fresh: bool) -> dict[str, Any]:
+        role: dict[str, Any] = {"name": name}
+        if not fresh and _maybe(self.draw, 4):
+            role["external"] = True
+        else:
+            for attribute, value in (("login", True), ("login", False), ("inherit", False), ("createdb", True),
+                                     ("createrole", True), ("connection_limit", 0), ("superuser", False),
+                                     ("valid_until", "2040-01-02 03:04:05.678901+02:00"), ("comment", "a \\ 'b'"),
+                                     ("comment", "")):  # fmt: skip
+                if _maybe(self.draw, 7):
+                    role[attribute] = value
+        if self.override and _maybe(self.draw, 3):
+            role["privilege_reconciliation"] = "additive"
+        return role
+
+    def _privileges(self, kind: str) -> list[str]:
+        # At most two thirds of what there is to give, else everything would be declared.
+        return ["ALL"] if _maybe(self.draw, 5) else _some(self.draw, PRIVILEGES[kind])
+
+    def _profiles(self) -> dict[str, Any]:
+        profiles: dict[str, Any] = {}
+        for name in _some(self.draw, ["ro", "Edit or", "x"], 0, 2):
+            profile: dict[str, Any] = {"grants": []}
+            for kind in self.draw(
+                st.lists(
+                    st.sampled_from(["schema", "table", "view", "materialized_view", "sequence", "function"]),
+                    max_size=3,
+                )
+            ):
+                target = {"type": kind} if kind == "schema" else {"type": kind, "name": "*"}
+                profile["grants"].append({"privileges": self._privileges(kind), "object": target})
+            if _maybe(self.draw, 3):
+                profile["default_privileges"] = [
+                    {"privileges": self._privileges(kind), "on_type": kind}
+                    for kind in _some(self.draw, ["table", "sequence", "function"], 1, 2)
+                ]
+            if _maybe(self.draw, 4):
+                profile["login"] = True
+            profiles[name] = profile
+        return profiles
+
+    def _schemas(
+        self, named: list[str], profiles: list[str], default_owner: str | None
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        schemas: list[dict[str, Any]] = []
+        generated: list[str] = []
+        for name in self.draw(st.lists(st.sampled_from([*self.world.schemas, "new schema"]), max_size=3, unique=True)):
+            schema: dict[str, Any] = {"name": name}
+            # Profiles with default privileges need an owner.
+            if default_owner is None or _maybe(self.draw, 3):
+                schema["owner"] = self.draw(st.sampled_from(named))
+            bound = [profile for profile in profiles if _maybe(self.draw) and len(name.encode()) < 50]
+            if bound:
+                schema["profiles"] = bound
+                generated += [f"{name}-{profile}" for profile in bound]
+            schemas.append(schema)
+        return schemas, generated
+
+    def _consistent(self, key: tuple[Any, ...], kind: str, words: list[str], present: bool) -> list[str]:
+        """The words that contradict nothing that was said before about the same."""
+        said = self.said.setdefault(key, {})
+        every = [*PRIVILEGES[kind], "MAINTAIN"]
+        if "ALL" in words and any(said.get(word, present) != present for word in every):
+            return []
+        words = [word for word in words if said.get(word, present) == present]
+        for word in every if "ALL" in words else words:
+            said[word] = present
+        return words
+
+    def _grants(self, named: list[str], places: list[str]) -> list[dict[str, Any]]:
+        draw = self.draw
+        grants: list[dict[str, Any]] = []
+        items = [item for item in self.world.items if item.kind != "type" and item.name != "*"]
+        items = [item for item in items if not (item.kind == "function" and item.name.startswith("*"))]
+        for _number in range(draw(st.integers(0, 8))):
+            role = draw(st.sampled_from([*named, PUBLIC, "pg_monitor"]))
+            shape = draw(st.sampled_from(["wildcard", "named", "named", "schema", "database"]))
+            target: dict[str, Any]
+            key: tuple[Any, ...]
+            if shape == "wildcard":
+                kind = draw(st.sampled_from(["table", "view", "materialized_view", "sequence", "function"]))
+                schema = draw(st.sampled_from(places))
+                target, key = {"type": kind, "schema": schema, "name": "*"}, (kind, schema, "*")
+            elif shape == "database":
+                kind = "database"
+                target, key = {"type": kind}, (kind,)
+            elif shape == "schema":
+                kind = "schema"
+                name = draw(st.sampled_from(places))
+                target, key = {"type": kind, "name": name}, (kind, None, name)
+            else:
+                item = draw(st.sampled_from(items))
+                kind = item.kind
+                text = draw(st.sampled_from(item.spellings))
+                target, key = {"type": kind, "schema": item.schema, "name": text}, (kind, item.schema, item.name)
+                if kind == "schema":
+                    del target["schema"]
+                if kind == "function":
+                    self.spellings[str(item.schema), text] = item.name
+            present = not _maybe(draw, 4)
+            words = self._consistent((role, *key), kind, self._privileges(kind), present)
+            if words:
+                grant = {"role": role, "privileges": words, "object": target}
+                grants.append(grant if present else {**grant, "ensure": "absent"})
+        return grants
+
+    def _defaults(self, named: list[str], places: list[str], default_owner: str | None) -> list[dict[str, Any]]:
+        draw = self.draw
+        stanzas: list[dict[str, Any]] = []
+        for _number in range(draw(st.integers(0, 3))):
+            owner = draw(st.sampled_from(named))
+            stanza: dict[str, Any] = {"owner": owner}
+            if default_owner is not None and _maybe(draw, 3):
+                owner = default_owner
+                stanza = {}
+            schema = draw(st.sampled_from([None, *places]))
+            if schema is not None:
+                stanza["schema"] = schema
+            stanza["grant"] = []
+            for _grant in range(draw(st.integers(1, 3))):
+                kind = draw(st.sampled_from(["table", "sequence", "function", *(["schema"] if schema is None else [])]))
+                role = draw(st.sampled_from([*named, PUBLIC, "pg_monitor"]))
+                present = not _maybe(draw, 4)
+                if role == PUBLIC and schema is not None and kind == "function" and not present:
+                    continue
+                key = ("default", owner, schema, kind, role)
+                words = self._consistent(key, kind, self._privileges(kind), present)
+                if words:
+                    grant = {"role": role, "privileges": words, "on_type": kind}
+                    stanza["grant"].append(grant if present else {**grant, "ensure": "absent"})
+            if stanza["grant"]:
+                stanzas.append(stanza)
+        return stanzas
+
+    def _memberships(self, named: list[str], manifest: dict[str, Any]) -> list[dict[str, Any]]:
+        draw = self.draw
+        stanzas: list[dict[str, Any]] = []
+        # In one direction along this order, so that the manifest itself has no circle.
+        order = draw(st.permutations([name for name in named if name != "postgres"]))
+        groups = draw(st.lists(st.sampled_from([*order, "pg_monitor"]), max_size=3, unique=True)) if order else []
+        for group in groups:
+            below = order if group == "pg_monitor" else order[order.index(group) + 1 :]
+            stanza: dict[str, Any] = {"role": group, "members": []}
+            for member in [name for name in below if _maybe(draw)]:
+                edge: dict[str, Any] = {"name": member}
+                if _maybe(draw, 3):
+                    edge["admin"] = draw(st.booleans())
+                if self.world.version >= 16:
+                    for option in ("inherit", "set"):
+                        if _maybe(draw, 4):
+                            edge[option] = draw(st.booleans())
+                stanza["members"].append(edge)
+            if _maybe(draw, 5):
+                stanza["exclusive"] = True
+            stanzas.append(stanza)
+        return stanzas
+
+
+@st.composite
+def cases(
+    draw: Draw,
+    version: int,
+    *,
+    modes: tuple[str, ...] = ("authoritative", "adopt", "additive"),
+    override: bool = True,
+) -> Case:
+    """A random database and a random manifest about it."""
+    world = World(draw, version)
+    world.make_roles()
+    world.make_memberships()
+    world.make_schemas()
+    world.make_objects()
+    world.make_grants("")
+    world.make_defaults()
+    author = Author(draw, world, modes, override)
+    manifest, options = author.write()
+    return Case(world.setup, manifest, options, author.spellings)

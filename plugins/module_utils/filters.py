@@ -174,8 +174,10 @@ def unknown_kind(change: Change, context: Context) -> Optional[str]:
 
 
 def undeclared_grantee(change: Change, context: Context) -> Optional[str]:
-    """An undeclared role's privileges where the run is told to keep them."""
+    """An undeclared role's privileges where the run is told to keep them. What a rule takes away by name is declared."""
     if context.options.undeclared_grantees != "keep" or not isinstance(change, (Revoke, RevokeDefault)):
+        return None
+    if change.explicit:
         return None
     return "undeclared_grantee" if is_undeclared(change.grantee, context.policy) else None
 

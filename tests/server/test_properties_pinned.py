@@ -1,0 +1,16 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the properties found, in its smallest form."""
+
+from __future__ import annotations
+
+from harness import Database
+
+
+def test_keep_does_not_stop_a_rule_that_takes_from_an_undeclared_predefined_role(db: Database) -> None:
+    db.sql("CREATE SCHEMA s; GRANT USAGE ON SCHEMA s TO pg_monitor")
+    rule = "grants: [{role: pg_monitor, privileges: [USAGE], object: {type: schema, name: s}, ensure: absent}]"
+    result = db.converge(rule, undeclared_grantees="keep")
+    assert result.sql == ['REVOKE USAGE ON SCHEMA "s" FROM "pg_monitor"']

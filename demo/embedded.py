@@ -33,6 +33,11 @@ timezone = 'UTC'
 """
 
 
+# Short, because a socket's path may have about a hundred bytes, and reachable for whoever runs the server.
+SCRATCH = Path("/tmp")  # noqa: S108
+PREFIX = "pg-access-demo-"
+
+
 class DemoError(Exception):
     """The demo cannot go on."""
 
@@ -54,8 +59,8 @@ class Server:
 def start(*, stay: bool) -> Server:
     """Start a new server. With ``stay`` it goes on when this process has ended."""
     user = _user()
-    # Short, because a socket's path may have about a hundred bytes, and reachable for whoever runs the server.
-    folder = Path(tempfile.mkdtemp(prefix="pg-access-demo-", dir="/tmp"))
+    _sweep()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=SCRATCH))
     try:
         folder.chmod(0o755)
         as_user: dict[str, Any] = {}
@@ -120,6 +125,31 @@ def runs(server: Server) -> bool:
     except (OSError, ValueError):
         return False
     return first.strip() == str(server.pid)
+
+
+def _sweep() -> None:
+    """Delete what a killed demo left: a folder whose maker, which its name holds, and whose server are gone."""
+    for folder in SCRATCH.glob(f"{PREFIX}*-*"):
+        maker = folder.name[len(PREFIX) :].partition("-")[0]
+        if not maker.isdigit() or folder.is_symlink() or not os.access(folder, os.W_OK):
+            continue
+        pids = [int(maker)]
+        try:
+            pids.append(int((folder / "data" / "postmaster.pid").read_text().split("\n", 1)[0]))
+        except (OSError, ValueError):
+            pass
+        if not any(_exists(pid) for pid in pids):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _user() -> pwd.struct_passwd | None:

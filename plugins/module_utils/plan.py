@@ -110,7 +110,7 @@ def foreign_grantors(changes: Iterable[Change]) -> List[Problem]:
                     role=change.grantee.name,
                     object=label,
                     message=f"{words} on {label} was given to {change.grantee.name} by {change.grantor.name}, who is "
-                    f"not the owner {change.target.owner.name}; revoking what another grantor gave is not supported yet",
+                    f"not the owner {change.target.owner.name}: revoking what another grantor gave is not supported",
                     hint=f"Run REVOKE as {change.grantor.name}, or declare the privilege.",
                     code="not_supported",
                 )

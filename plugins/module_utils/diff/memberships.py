@@ -51,6 +51,7 @@ def option_problems(policy: Policy, state: State) -> List[Problem]:
                 role=edge.member,
                 message=f'membership of "{edge.member}" in "{edge.group}": {message}',
                 hint="Leave the option out, or change the attribute of the role.",
+                code="unsupported_version",
             )
         )
     return problems

@@ -37,7 +37,13 @@ def missing_roles(policy: Policy, state: State, *, check_mode: bool) -> List[Pro
         else:
             message = f'role "{name}" does not exist on this server'
         problems.append(
-            Problem(path=source, role=name, message=message, hint="Create the role first, or correct its name.")
+            Problem(
+                path=source,
+                role=name,
+                message=message,
+                hint="Create the role first, or correct its name.",
+                code="object_missing",
+            )
         )
     return problems
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional
 
@@ -150,6 +151,8 @@ def connect(options: Mapping[str, Any]) -> Connection[Any]:
     """
     require_psycopg()
     clean_environment(os.environ)
+    # psycopg logs to standard error what it also raises when a pipeline ends early.
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     parameters = connection_parameters(options, os.environ)
     try:
         connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)

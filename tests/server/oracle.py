@@ -562,7 +562,7 @@ def _privileges(
                 if undeclared and options.get("undeclared_grantees") == "keep":
                     continue
                 if reading.overridden(who):
-                    expected.suppressed |= {(who, key, e.privilege, e.grantor) for e in held}
+                    expected.suppressed |= {(who, "object", *key, e.privilege, e.grantor) for e in held}
                     continue
                 entries -= held
                 if undeclared:
@@ -618,7 +618,7 @@ def _defaults(
                 if undeclared and options.get("undeclared_grantees") == "keep":
                     continue
                 if reading.overridden(who):
-                    expected.suppressed |= {(who, (owner, schema, kind), e.privilege, e.grantor) for e in held}
+                    expected.suppressed |= {(who, "default", owner, schema, kind, e.privilege, e.grantor) for e in held}
                     continue
                 entries -= held
                 if undeclared:

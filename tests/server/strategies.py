@@ -38,6 +38,7 @@ ROLES = [
 NEW_ROLES = ["fresh", "New.Role", "b@proj.iam", "current_user"]
 SCHEMAS = ["s", "c.d", 'Sch"ema', "select", "ü" * 31]
 NAMES = ["t", "Order", "order", "a b", "100%", "q\"'q", "e.f", "*", "n" * 63, "très", "user", "%s", "back\\"]
+COMMENT = "it's \\ é"
 RELATION_PRIVILEGES = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]
 PRIVILEGES = {
     "table": RELATION_PRIVILEGES,
@@ -175,7 +176,7 @@ class World:
                 words.append("SUPERUSER")
             self.setup.append(" ".join([f"CREATE ROLE {q(name)}", *words]))
             if _maybe(self.draw, 8):
-                self.setup.append(f"COMMENT ON ROLE {q(name)} IS{literal('its \\ é')}")
+                self.setup.append(f"COMMENT ON ROLE {q(name)} IS{literal(COMMENT)}")
 
     def make_memberships(self, most: int = 6) -> None:
         for _number in range(self.draw(st.integers(0, most))):

@@ -12,17 +12,24 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import oracle
 import psycopg
+import yaml
 from harness import Cluster, Database, Result, Runner
 from hypothesis import HealthCheck, Phase, event, given, note, settings
 from hypothesis import strategies as st
 from strategies import Case, cases, q
 
 LONG = os.environ.get("PROPERTIES") == "long"
-EXAMPLES = int(os.environ.get("PROPERTIES_EXAMPLES", "500" if LONG else "30"))
+EXAMPLES = int(os.environ.get("PROPERTIES_EXAMPLES", "500" if LONG else "60"))
+
+SECTIONS = {"roles", "memberships", "schemas", "grants", "default_privileges"}
+KINDS = {"table", "view", "materialized_view", "sequence", "function", "schema", "database"}
 
 #: Making a failing example smaller takes minutes.
 SHRINK = os.environ.get("PROPERTIES_SHRINK", "yes") != "no"
@@ -93,6 +100,16 @@ class Trial:
     def expect(self) -> oracle.Expected:
         return oracle.expect(self.case.manifest, self.case.options, self.before, self.case.spellings)
 
+    def catalog(self) -> oracle.Catalog:
+        return oracle.read(self.db.connection)
+
+    @contextmanager
+    def by_hand(self) -> Iterator[psycopg.Connection[Any]]:
+        """A transaction of somebody who copies statements out of a plan. It is rolled back."""
+        with self.db.connect(autocommit=False) as connection:
+            yield connection
+            connection.rollback()
+
 
 def _trial(data: st.DataObject, server: Cluster, runner: Runner, **wanted: Any) -> Trial:
     return Trial(data.draw(cases(server.version, **wanted)), server, runner)
@@ -105,10 +122,285 @@ def test_the_catalog_is_what_the_oracle_says(server: Cluster, runner: Runner, da
         expected = trial.expect()
         event(f"refused: {expected.refused}")
         result = trial.run()
-        after = oracle.read(trial.db.connection)
+        after = trial.catalog()
         if expected.refused:
             assert result.failed, f"it should have been refused: {expected.refused}"
+            assert result.error_code == "guard" or "circle" in result.msg
+            assert after == trial.before
             return
         assert not result.failed, result.text
         wrong = oracle.differences(expected, after, trial.before)
         assert not wrong, "\n".join(["not as the oracle says", *wrong])
+        # The automatic and the several rows of a membership may be replaced by others that mean the same.
+        same = replace(after, memberships=trial.before.memberships) == trial.before
+        assert result.changed == (not same or after.edges() != trial.before.edges())
+        held_back = {
+            (item["role"], *_place(item), privilege, item["grantor"])
+            for item in result.suppressed_revokes
+            for privilege in item["privileges"]
+        }
+        assert held_back == expected.suppressed
+
+
+def _place(item: dict[str, Any]) -> tuple[Any, ...]:
+    """Where a suppressed privilege is, in the words of the oracle."""
+    target = item["object"]
+    if item["kind"] == "default_privilege":
+        return ("default", item["owner"], target["schema"], target["type"])
+    return ("object", target["type"], target["schema"], target["name"])
+
+
+@property_settings
+@given(data=st.data())
+def test_a_check_run_predicts_the_run_and_a_second_one_has_nothing_to_do(
+    server: Cluster, runner: Runner, data: st.DataObject
+) -> None:
+    with _trial(data, server, runner) as trial:
+        before = trial.db.snapshot()
+        predicted = trial.run(check=True, diff=True)
+        assert trial.db.snapshot() == before, "the check run wrote something"
+        result = trial.run(diff=True)
+        if result.failed:
+            assert trial.db.snapshot() == before, "a failed run left something behind"
+            if result.error_code == "guard":
+                assert any("an apply would fail here" in warning for warning in predicted.warnings)
+                assert result.plan == predicted.sql
+            else:
+                assert (predicted.error_code, predicted.problems) == (result.error_code, result.problems)
+            return
+        for key in ("changed", "sql", "plan_digest", "summary", "suppressed_revokes", "withheld", "diff"):
+            assert result[key] == predicted[key], f"the check run predicted another {key}"
+        after = trial.db.snapshot()
+        assert result.changed == (after != before)
+        for check in (True, False):
+            again = trial.run(check=check)
+            assert not again.failed, again.text
+            assert again.sql == [], "a second run still had something to do"
+            # What is left over is the same as before: held back, and nothing new.
+            assert again.suppressed_revokes == result.suppressed_revokes
+        assert trial.db.snapshot() == after
+
+
+@property_settings
+@given(data=st.data())
+def test_the_statements_run_by_hand_do_the_same(server: Cluster, runner: Runner, data: st.DataObject) -> None:
+    with _trial(data, server, runner) as trial:
+        predicted = trial.run(check=True)
+        if predicted.failed:
+            return
+        with trial.by_hand() as connection:
+            for statement in predicted.sql:
+                connection.execute(statement)
+            found = oracle.read(connection)
+        result = trial.run(undeclared_grantees=trial.case.options.get("undeclared_grantees", "revoke"))
+        assert not result.failed, result.text
+        assert trial.catalog() == found
+
+
+@property_settings
+@given(data=st.data())
+def test_the_override_keeps_exactly_the_undeclared_revokes(
+    server: Cluster, runner: Runner, data: st.DataObject
+) -> None:
+    with _trial(data, server, runner) as trial:
+        roles = trial.case.manifest["roles"]
+        plain = [{key: value for key, value in role.items() if key != "privilege_reconciliation"} for role in roles]
+        carriers = {role["name"] for role in roles if "privilege_reconciliation" in role}
+        overridden = trial.run(check=True)
+        without = trial.run(check=True, manifest={**trial.case.manifest, "roles": plain})
+        assert overridden.failed == without.failed
+        if overridden.failed:
+            return
+        assert without.suppressed_revokes == []
+        event(f"suppresses {min(overridden.suppressed_revoke_count, 5)}")
+        if trial.case.options["reconciliation_mode"] == "additive":
+            assert overridden.suppressed_revoke_count == 0
+            assert overridden.sql == without.sql
+        with trial.by_hand() as connection:
+            for statement in without.sql:
+                connection.execute(statement)
+            stricter = oracle.read(connection)
+        with trial.by_hand() as connection:
+            for statement in overridden.sql:
+                connection.execute(statement)
+            looser = oracle.read(connection)
+            # The statements that are held back lead to the same end.
+            for item in overridden.suppressed_revokes:
+                connection.execute(item["sql"])
+            assert oracle.read(connection) == stricter
+        mildly, strictly = _privileges(looser, looser.roles), _privileges(stricter, looser.roles)
+        kept = mildly - strictly
+        assert not strictly - mildly, "the override took something away"
+        assert {held[-1].grantee for held in kept} <= carriers
+        assert {(*place, entry.grantee, entry.privilege, entry.grantor) for *place, entry in kept} == {
+            (*_place(item), item["role"], privilege, item["grantor"])
+            for item in overridden.suppressed_revokes
+            for privilege in item["privileges"]
+        }
+        assert overridden.suppressed_revoke_count == len(kept)
+        assert (looser.roles, looser.memberships) == (stricter.roles, stricter.memberships)
+        assert overridden.summary["grants"]["granted"] == without.summary["grants"]["granted"]
+        assert overridden.summary["default_privileges"]["granted"] == without.summary["default_privileges"]["granted"]
+
+
+def _privileges(catalog: oracle.Catalog, owners: Iterable[str]) -> set[tuple[Any, ...]]:
+    """Every single privilege with its place. A global layer without a row is what is built in."""
+    found = {("object", *key, entry) for key, thing in catalog.objects.items() for entry in thing.entries}
+    for owner in owners:
+        for kind in ("table", "sequence", "function", "schema"):
+            layer = (owner, None, kind)
+            entries = catalog.defaults.get(layer, oracle.builtin(kind, owner, catalog.version))
+            found |= {("default", *layer, entry) for entry in entries}
+    for layer, entries in catalog.defaults.items():
+        found |= {("default", *layer, entry) for entry in entries}
+    return found
+
+
+@property_settings
+@given(data=st.data())
+def test_additive_never_lowers_access(server: Cluster, runner: Runner, data: st.DataObject) -> None:
+    with _trial(data, server, runner, modes=("additive",)) as trial:
+        predicted = trial.run(check=True)
+        if predicted.failed:
+            return
+        with trial.by_hand() as connection:
+            before = _access(connection)
+            for statement in predicted.sql:
+                connection.execute(statement)
+                after = _access(connection)
+                assert not before - after, f"{statement} takes {before - after}"
+                before = after
+
+
+_ACCESS = """
+SELECT 'table', r.rolname, c.oid::regclass::text, p
+  FROM pg_roles r, pg_class c, unnest(%(table)s::text[]) p
+ WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND c.relnamespace >= 2200 AND c.relnamespace NOT IN (SELECT oid FROM
+       pg_namespace WHERE nspname = 'information_schema') AND has_table_privilege(r.oid, c.oid, p)
+UNION ALL SELECT 'column', r.rolname, c.oid::regclass::text || ' ' || a.attname, p
+  FROM pg_roles r, pg_class c, pg_attribute a, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'REFERENCES']) p
+ WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL AND has_column_privilege(r.oid, c.oid, a.attnum, p)
+UNION ALL SELECT 'sequence', r.rolname, c.oid::regclass::text, p
+  FROM pg_roles r, pg_class c, unnest(ARRAY['USAGE', 'SELECT', 'UPDATE']) p
+ WHERE c.relkind = 'S' AND has_sequence_privilege(r.oid, c.oid, p)
+UNION ALL SELECT 'function', r.rolname, f.oid::regprocedure::text, 'EXECUTE'
+  FROM pg_roles r, pg_proc f WHERE f.oid >= 16384 AND has_function_privilege(r.oid, f.oid, 'EXECUTE')
+UNION ALL SELECT 'schema', r.rolname, n.nspname, p
+  FROM pg_roles r, pg_namespace n, unnest(ARRAY['USAGE', 'CREATE']) p WHERE has_schema_privilege(r.oid, n.oid, p)
+UNION ALL SELECT 'database', r.rolname, d.datname, p
+  FROM pg_roles r, pg_database d, unnest(ARRAY['CONNECT', 'CREATE', 'TEMPORARY']) p
+ WHERE has_database_privilege(r.oid, d.oid, p)
+UNION ALL SELECT 'membership', m.rolname, g.rolname, p
+  FROM pg_roles m, pg_roles g, unnest(%(member)s::text[]) p WHERE m.oid <> g.oid AND pg_has_role(m.oid, g.oid, p)
+UNION ALL SELECT 'attribute', r.rolname, a.key, a.value::text FROM pg_roles r, jsonb_each(to_jsonb(r)) a WHERE r.oid <> 0
+UNION ALL SELECT 'owner', pg_get_userbyid(nspowner), nspname, '' FROM pg_namespace
+UNION ALL SELECT 'default', pg_get_userbyid(d.defaclrole), coalesce(n.nspname, '') || ' ' || d.defaclobjtype::text,
+       e.grantee || ' ' || e.privilege_type
+  FROM (SELECT defaclrole, defaclnamespace, defaclobjtype, defaclacl FROM pg_default_acl
+        UNION ALL SELECT r.oid, 0, k::"char", acldefault(CASE k WHEN 'S' THEN 's' ELSE k END::"char", r.oid)
+          FROM pg_roles r, unnest(ARRAY['r', 'S', 'f', 'n']) k
+         WHERE NOT EXISTS (SELECT FROM pg_default_acl d WHERE d.defaclrole = r.oid AND d.defaclnamespace = 0
+                                                        AND d.defaclobjtype::text = k)) d
+       LEFT JOIN pg_namespace n ON n.oid = d.defaclnamespace, aclexplode(d.defaclacl) e
+"""
+
+
+def _access(connection: psycopg.Connection[Any]) -> set[tuple[Any, ...]]:
+    """Everything that anybody may do, whether by an own privilege, PUBLIC's or a group's."""
+    version = connection.info.server_version // 10000
+    table = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]
+    parameters = {
+        "table": [*table, "MAINTAIN"] if version >= 17 else table,
+        "member": ["MEMBER", "USAGE", "MEMBER WITH ADMIN OPTION", *(["SET"] if version >= 16 else [])],
+    }
+    return set(connection.execute(_ACCESS, parameters).fetchall())
+
+
+@property_settings
+@given(data=st.data())
+def test_the_diff_shows_every_change(server: Cluster, runner: Runner, data: st.DataObject) -> None:
+    with _trial(data, server, runner) as trial:
+        result = trial.run(check=True, diff=True)
+        if result.failed:
+            return
+        if not result.sql and not result.suppressed_revokes:
+            assert result.diff == []
+            return
+        (shown,) = result.diff
+        sides = {side: yaml.safe_load(shown[side]) or {} for side in ("before", "after")}
+        assert set(sides["before"]) | set(sides["after"]) <= SECTIONS
+        if result.sql:
+            assert sides["before"] != sides["after"]
+        else:
+            # The comment says what is kept.
+            assert sides["before"] == sides["after"]
+        kept = shown["after"].count("# kept: privilege_reconciliation: additive")
+        assert bool(kept) == bool(result.suppressed_revokes)
+        assert "# kept" not in shown["before"]
+        with trial.by_hand() as connection:
+            for statement in result.sql:
+                connection.execute(statement)
+            after = oracle.read(connection)
+        _all_shown(trial.before, after, sides)
+
+
+def _all_shown(before: oracle.Catalog, after: oracle.Catalog, sides: dict[str, Any]) -> None:
+    """Whatever is different in the catalog has its line. Objects that are many are shown by their number only."""
+
+    def lines(section: str, key: str) -> set[Any]:
+        return {line[key] for side in sides.values() for line in side.get(section) or []}
+
+    moved = {
+        key
+        for key in after.objects
+        if key not in before.objects or before.objects[key].owner != after.objects[key].owner
+    }
+    changed = {name for name in set(before.roles) | set(after.roles) if before.roles.get(name) != after.roles.get(name)}
+    assert changed == lines("roles", "name")
+    edges = _different(before.edges(), after.edges())
+    shown_edges = {
+        (line["role"], member["name"])
+        for side in sides.values()
+        for line in side.get("memberships") or []
+        for member in line["members"]
+    }
+    assert edges <= shown_edges
+    owners = {*before.roles, *after.roles}
+    for kind in ("grants", "default_privileges"):
+        entries = {
+            held
+            for held in _privileges(before, owners) ^ _privileges(after, owners)
+            if (held[0] == "default") == (kind != "grants")
+        }
+        # What a schema gets by being created or moved is not granted.
+        entries = {held for held in entries if kind != "grants" or held[1:4] not in moved}
+        assert {held[-1].grantee for held in entries} <= lines(kind, "role")
+        for held in entries:
+            if kind == "grants":
+                place = [line for line in _lines(sides, kind) if line["role"] == held[-1].grantee]
+                assert any(
+                    held[-1].privilege in line["privileges"] and _speaks_of(line["object"], held) for line in place
+                ), held
+            else:
+                _default, owner, schema, on_type, entry = held
+                assert any(
+                    (line["owner"], line.get("schema"), line["on_type"], line["role"])
+                    == (owner, schema, on_type, entry.grantee)
+                    and entry.privilege in line["privileges"]
+                    for line in _lines(sides, kind)
+                ), held
+
+
+def _lines(sides: dict[str, Any], section: str) -> list[dict[str, Any]]:
+    return [line for side in sides.values() for line in side.get(section) or []]
+
+
+def _speaks_of(text: str, held: tuple[Any, ...]) -> bool:
+    _object, kind, schema, name, _entry = held
+    word = kind.replace("_", " ")
+    label = f"{schema}.{name}" if schema is not None else name
+    return text.startswith(f"{word} ") and (label.split("(")[0] in text or bool(re.search(r"\* \(\d+\)$", text)))
+
+
+def _different(one: dict[Any, Any], other: dict[Any, Any]) -> set[Any]:
+    return {key for key in set(one) | set(other) if one.get(key) != other.get(key)}

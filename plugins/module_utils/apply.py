@@ -26,6 +26,7 @@ from .filters import Options
 from .guards import guard_problems, roles_at_stake
 from .plan import Outcome, make_plan, only_known
 from .policy import Policy
+from .privileges import NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
 from .signatures import split_signature, type_texts
@@ -207,7 +208,12 @@ def _routines(connection: Connection[Any], policy: Policy, state: State) -> Rout
 
 
 def _about_the_server(server: Server) -> List[str]:
-    return [] if server.system_identifier else ["pg_control_system() may not be called: system_identifier is empty"]
+    warnings: List[str] = []
+    if not server.system_identifier:
+        warnings.append("pg_control_system() may not be called: system_identifier is empty")
+    if server.version > NEWEST_SERVER:
+        warnings.append(f"PostgreSQL {server.version} is newer than {NEWEST_SERVER}, the newest that is tested")
+    return warnings
 
 
 def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Options) -> List[Problem]:

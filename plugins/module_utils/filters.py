@@ -174,7 +174,7 @@ def unknown_kind(change: Change, context: Context) -> Optional[str]:
 
 
 def undeclared_grantee(change: Change, context: Context) -> Optional[str]:
-    """An undeclared role's privileges where the run is told to keep them. What a rule takes away by name is declared."""
+    """An undeclared role's privileges where the run is told to keep them, but for what a rule takes away by name."""
     if context.options.undeclared_grantees != "keep" or not isinstance(change, (Revoke, RevokeDefault)):
         return None
     if change.explicit:

@@ -82,13 +82,11 @@ def make_plan(
         changes=changes,
         suppressed=tuple(suppressed),
         withheld=tuple(withheld),
-        warnings=tuple(
-            [
-                *warnings,
-                *_login_lost(changes),
-                *_access_raised(changes),
-                *_claims(scope, changes, withheld, policy),
-            ]
+        warnings=(
+            *warnings,
+            *_login_lost(changes),
+            *_access_raised(changes),
+            *_claims(scope, changes, withheld),
         ),
         managed=scope.summary(),
         ready=_ready(policy, suppressed, withheld),
@@ -168,7 +166,7 @@ def _access_raised(changes: Sequence[Change]) -> List[str]:
     return warnings
 
 
-def _claims(scope: Scope, changes: Sequence[Change], withheld: Sequence[Withheld], policy: Policy) -> List[str]:
+def _claims(scope: Scope, changes: Sequence[Change], withheld: Sequence[Withheld]) -> List[str]:
     """A schema that only a grant or a default privilege makes managed, where others lose something by it."""
     lost: Dict[str, Dict[str, int]] = {}
     held_by_mode = [item.change for item in withheld if item.reason == "mode"]

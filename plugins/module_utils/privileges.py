@@ -63,7 +63,7 @@ class Kind:
 
 
 def _since(*names: str, **later: int) -> Mapping[str, int]:
-    return {**{name: OLDEST_SERVER for name in names}, **later}
+    return {**dict.fromkeys(names, OLDEST_SERVER), **later}
 
 
 _RELATION = _since("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER", MAINTAIN=17)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime
 from collections import defaultdict
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 try:
     from psycopg import sql
@@ -35,7 +35,7 @@ from .changes import (
     RevokeDefault,
     Value,
 )
-from .manifest.model import INFINITY, Instant
+from .manifest.model import Instant
 from .privileges import KINDS, PUBLIC_OID
 from .state import Object, RoleRef, State
 
@@ -210,6 +210,21 @@ class _Batch(NamedTuple):
     grantor: int
 
 
+#: The word of ALL ... IN SCHEMA by the keyword for single objects.
+_FORMS: Mapping[str, str] = {kind.keyword: kind.all_in_schema for kind in KINDS.values() if kind.all_in_schema}
+
+#: Privileges with their grantees: what a bucket of objects is given.
+_Given = Tuple[Tuple[Tuple[str, ...], Tuple[RoleRef, ...]], ...]
+
+
+def _batch_of(change: Union[Grant, Revoke]) -> _Batch:
+    target = change.target
+    if isinstance(change, Grant):
+        return _Batch(False, KINDS[target.kind].keyword, target.column, change.with_grant_option, 0)
+    foreign = change.grantor.oid if change.grantor.oid != target.owner.oid else 0
+    return _Batch(True, KINDS[target.kind].keyword, target.column, change.option_only, foreign)
+
+
 class _Privileges:
     """GRANT and REVOKE on objects."""
 
@@ -219,79 +234,93 @@ class _Privileges:
         self._brief = brief
 
     def batched(self, changes: Sequence[Union[Grant, Revoke]], *, inside_first: bool = False) -> Iterator[Any]:
-        """One statement per privilege set, kind and grantee set. Every object is in one bucket, its first one names
-        it.
-        """
-        # What each bucket of objects is given: the same for all of its objects.
-        given: Dict[Tuple[_Batch, str, Optional[str], int], Dict[FrozenSet[str], List[RoleRef]]] = {}
-        buckets: Dict[Tuple[_Batch, str, Optional[str], int], Tuple[Object, ...]] = {}
-        for change in changes:
-            target = change.target
-            revoke = isinstance(change, Revoke)
-            batch = _Batch(
-                revoke,
-                KINDS[target.kind].keyword,
-                target.column,
-                change.option_only if isinstance(change, Revoke) else change.with_grant_option,
-                change.grantor.oid if isinstance(change, Revoke) and change.grantor.oid != target.owner.oid else 0,
-            )
-            key = (batch, target.kind, target.schema, target.objects[0].oid)
-            buckets[key] = target.objects
-            given.setdefault(key, {}).setdefault(change.privileges, []).append(change.grantee)
-        # Buckets that are given the same go together.
-        together: Dict[
-            Tuple[_Batch, Tuple[Tuple[Tuple[str, ...], Tuple[RoleRef, ...]], ...]],
-            List[Tuple[Optional[str], Tuple[Object, ...]]],
-        ] = defaultdict(list)
-        for key, by_privileges in given.items():
-            batch, kind, schema, _first = key
-            what = tuple(
-                sorted(
-                    (_ordered(privileges, kind), tuple(sorted(grantees, key=lambda ref: ref.name)))
-                    for privileges, grantees in by_privileges.items()
-                )
-            )
-            together[batch, what].append((schema, buckets[key]))
-        order = list(KINDS.values())
-        rank = {kind.keyword: position for position, kind in reversed(list(enumerate(order)))}
-        batches = sorted(together.items(), key=lambda item: rank[item[0][0].keyword] * (-1 if inside_first else 1))
-        for (batch, what), places in batches:
-            for names in self._names(batch, places):
-                for privileges, grantees in what:
-                    yield self._statement(batch, privileges, names, grantees)
+        """One statement per privilege set, kind and grantee set; a schema that is meant as a whole is named as such."""
+        whole, rest = self._whole_schemas(changes)
+        batches = [*self._on_schemas(whole), *self._on_objects(rest)]
+        rank = {kind.keyword: position for position, kind in reversed(list(enumerate(KINDS.values())))}
+        batches.sort(key=lambda item: rank[item[0].keyword] * (-1 if inside_first else 1))
+        for _batch, composed in batches:
+            yield from composed
 
-    def _names(self, batch: _Batch, places: Sequence[Tuple[Optional[str], Tuple[Object, ...]]]) -> Iterator[Any]:
-        """What the statements name after ON: schemas that are meant as a whole, then objects by OID."""
-        form = next((kind.all_in_schema for kind in KINDS.values() if kind.keyword == batch.keyword), None)
-        by_schema: Dict[Optional[str], List[Object]] = defaultdict(list)
-        for schema, objects in places:
-            by_schema[schema].extend(objects)
-        whole: List[str] = []
-        named: List[Tuple[Object, Optional[str]]] = []
-        for schema, found in by_schema.items():
+    def _whole_schemas(
+        self, changes: Sequence[Union[Grant, Revoke]]
+    ) -> Tuple[Dict[Tuple[_Batch, Tuple[str, ...], RoleRef], List[str]], List[Tuple[_Batch, Union[Grant, Revoke]]]]:
+        """What ALL ... IN SCHEMA can say, schemas by privileges and grantee, and the changes that have to name objects.
+
+        A single object is always named: it costs one lock, and says more.
+        """
+        places: Dict[Tuple[_Batch, Tuple[str, ...], RoleRef, Optional[str]], List[Union[Grant, Revoke]]] = {}
+        for change in changes:
+            privileges = _ordered(change.privileges, change.target.kind)
+            key = (_batch_of(change), privileges, change.grantee, change.target.schema)
+            places.setdefault(key, []).append(change)
+        whole: Dict[Tuple[_Batch, Tuple[str, ...], RoleRef], List[str]] = defaultdict(list)
+        rest: List[Tuple[_Batch, Union[Grant, Revoke]]] = []
+        for (batch, privileges, grantee, schema), found in places.items():
+            count = sum(len(change.target.objects) for change in found)
+            form = _FORMS.get(batch.keyword)
             if (
                 self._version >= LOCKS_NAMED_OBJECTS
                 and form is not None
                 and schema is not None
                 and batch.column is None
-                and len(found) > 1
-                and len(found) == self._inventory.get((form, schema))
+                and 1 < count == self._inventory.get((form, schema))
             ):
-                whole.append(schema)
+                whole[batch, privileges, grantee].append(schema)
             else:
-                named.extend((item, schema) for item in found)
-        if whole:
-            listed = sql.SQL(", ").join([sql.Identifier(schema) for schema in sorted(whole)])
-            yield sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(str(form)), listed)
+                rest.extend((batch, change) for change in found)
+        return whole, rest
+
+    def _on_schemas(
+        self, whole: Mapping[Tuple[_Batch, Tuple[str, ...], RoleRef], List[str]]
+    ) -> Iterator[Tuple[_Batch, List[Any]]]:
+        alike: Dict[Tuple[_Batch, Tuple[str, ...], Tuple[str, ...]], List[RoleRef]] = defaultdict(list)
+        for (batch, privileges, grantee), schemas in whole.items():
+            alike[batch, privileges, tuple(sorted(schemas))].append(grantee)
+        for (batch, privileges, named), grantees in alike.items():
+            listed = sql.SQL(", ").join([sql.Identifier(schema) for schema in named])
+            names = sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(_FORMS[batch.keyword]), listed)
+            yield batch, [self._statement(batch, privileges, names, sorted(grantees, key=lambda ref: ref.name))]
+
+    def _on_objects(self, changes: Sequence[Tuple[_Batch, Union[Grant, Revoke]]]) -> Iterator[Tuple[_Batch, List[Any]]]:
+        # What each bucket of objects is given. Every object is in one bucket, so its first object stands for it.
+        given: Dict[Tuple[_Batch, str, int], Dict[Tuple[str, ...], List[RoleRef]]] = {}
+        buckets: Dict[Tuple[_Batch, str, int], Tuple[Optional[str], Tuple[Object, ...]]] = {}
+        for batch, change in changes:
+            target = change.target
+            key = (batch, target.kind, target.objects[0].oid)
+            buckets[key] = (target.schema, target.objects)
+            privileges = _ordered(change.privileges, target.kind)
+            given.setdefault(key, {}).setdefault(privileges, []).append(change.grantee)
+        # Buckets that are given the same go together.
+        together: Dict[Tuple[_Batch, _Given], List[Tuple[Object, Optional[str]]]] = defaultdict(list)
+        for key, by_privileges in given.items():
+            what = tuple(
+                sorted(
+                    (privileges, tuple(sorted(grantees, key=lambda ref: ref.name)))
+                    for privileges, grantees in by_privileges.items()
+                )
+            )
+            schema, objects = buckets[key]
+            together[key[0], what].extend((item, schema) for item in objects)
+        for (batch, what), named in together.items():
+            composed = [
+                self._statement(batch, privileges, names, grantees)
+                for names in self._names(batch, named)
+                for privileges, grantees in what
+            ]
+            yield batch, composed
+
+    def _names(self, batch: _Batch, named: List[Tuple[Object, Optional[str]]]) -> Iterator[Any]:
+        """What the statements name after ON, by OID: two runs then lock objects in the same order."""
         named.sort(key=lambda item: item[0].oid)
-        keyword = sql.SQL(batch.keyword)
         for start in range(0, len(named), BATCH):
             part = named[start : start + BATCH]
             shown = part[:SHOWN] if self._brief else part
             listed = sql.SQL(", ").join([_name(item, schema) for item, schema in shown])
             if len(shown) < len(part):
                 listed = sql.SQL("{} /* and {} more */").format(listed, sql.Literal(len(part) - len(shown)))
-            yield sql.SQL("{} {}").format(keyword, listed)
+            yield sql.SQL("{} {}").format(sql.SQL(batch.keyword), listed)
 
     @staticmethod
     def _statement(batch: _Batch, privileges: Tuple[str, ...], names: Any, grantees: Sequence[RoleRef]) -> Any:

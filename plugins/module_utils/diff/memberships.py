@@ -105,7 +105,7 @@ def _edge(desired: DesiredEdge, edge: Edge, rows: Sequence[Membership], state: S
     if raised:
         own = executor_grantor(state)
         mine = next((row for row in others if row.grantor == own), None)
-        options = {name: True for name in raised}
+        options = dict.fromkeys(raised, True)
         if mine is None:
             # A new row beside the others must not bring more than what is raised.
             options = {name: name in raised for name in OPTIONS}

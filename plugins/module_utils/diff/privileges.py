@@ -80,7 +80,7 @@ def privilege_changes(
                 tuple(group.members.objects() if objects is None else objects),
                 state.ref(group.owner),
                 group.column,
-                group.extension,
+                group.extension and not (named and _claimed(grantees)),
             )
             for grantee, privileges, grantor, flags in differences:
                 if grantor is None:
@@ -102,6 +102,11 @@ def privilege_changes(
         for owner, label in sorted(owners_spared)
     ]
     return changes, warnings
+
+
+def _claimed(grantees: Grantees) -> bool:
+    """Whether a present rule for a role is among these, which makes an extension's object managed like any other."""
+    return any(grantee != PUBLIC_OID and wanted.present for grantee, wanted in grantees.items())
 
 
 def _granted_onward(group: Group, grantor: int, privileges: FrozenSet[str]) -> List[int]:

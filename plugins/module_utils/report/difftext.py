@@ -135,7 +135,7 @@ def _memberships(plan: Plan) -> Sides:
             group, member = change.group.name, change.member.name
             if change.exists:
                 raised = {name: value for name, value in change.options.items() if value}
-                old[group].setdefault(member, {}).update({name: False for name in raised})
+                old[group].setdefault(member, {}).update(dict.fromkeys(raised, False))
                 new[group].setdefault(member, {}).update(raised)
             else:
                 unusual = {name: value for name, value in change.options.items() if value == (name == "admin")}

@@ -43,8 +43,9 @@ def scope_of(policy: Policy, schemas: Iterable[str], database: str) -> Scope:
     inspected: Set[str] = set()
     for desired in policy.schemas.values():
         claims.setdefault(desired.name, []).append(desired.source)
+    existing = sorted(schemas)
     for pattern in policy.scope_schemas:
-        for name in sorted(schemas):
+        for name in existing:
             if fnmatchcase(name, pattern) and not is_system_schema(name):
                 claims.setdefault(name, []).append(f"scope.schemas: {pattern}")
     by_declaration = frozenset(claims)

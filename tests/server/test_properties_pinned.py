@@ -14,3 +14,10 @@ def test_keep_does_not_stop_a_rule_that_takes_from_an_undeclared_predefined_role
     rule = "grants: [{role: pg_monitor, privileges: [USAGE], object: {type: schema, name: s}, ensure: absent}]"
     result = db.converge(rule, undeclared_grantees="keep")
     assert result.sql == ['REVOKE USAGE ON SCHEMA "s" FROM "pg_monitor"']
+
+
+def test_every_pattern_of_scope_schemas_counts(db: Database) -> None:
+    db.sql("CREATE ROLE stranger; CREATE SCHEMA s1; CREATE SCHEMA s2; GRANT USAGE ON SCHEMA s1, s2 TO stranger")
+    result = db.converge("scope: {schemas: [other_*, s1, s2]}", undeclared_grantees="revoke")
+    assert set(result.summary["managed"]) == {"schema s1", "schema s2"}
+    assert result.summary["grants"]["revoked"] == 2

@@ -106,7 +106,7 @@ _SYSTEM = "('pg_catalog'::regnamespace, 'information_schema'::regnamespace, 'pg_
 # Kind, schema, name, owner, ACL, and the ACL that counts where it is NULL.
 _OBJECTS = f"""
 SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' WHEN 'S' THEN 'sequence' ELSE 'table' END,
-       n.nspname, c.relname, pg_get_userbyid(c.relowner), c.relacl::text,
+       n.nspname::text, c.relname::text, pg_get_userbyid(c.relowner), c.relacl::text,
        coalesce(c.relacl, acldefault(CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", c.relowner))
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm', 'S') AND n.oid NOT IN {_SYSTEM}
@@ -182,7 +182,7 @@ def read(connection: psycopg.Connection[Any]) -> Catalog:
             f"SELECT pg_get_userbyid(relowner) FROM pg_class WHERE relkind IN ('v', 'm') AND relnamespace NOT IN {_SYSTEM}"
             " UNION SELECT pg_get_userbyid(proowner) FROM pg_proc WHERE prosecdef"
         )
-    }
+    } | {BOOTSTRAP}
     return found
 
 

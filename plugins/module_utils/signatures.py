@@ -57,9 +57,6 @@ def parse_arguments(text: str) -> Optional[Tuple[str, ...]]:
     if text.strip() in ("", "*"):
         return ()
     types: List[str] = []
-    if not _balanced(text):
-        # The parenthesis that this began at was one inside the list, as in varchar(255).
-        return None
     for tokens in _split(_TOKEN.findall(text)):
         if not tokens:
             return None
@@ -75,15 +72,6 @@ def parse_arguments(text: str) -> Optional[Tuple[str, ...]]:
             return None
         types.append(_join(tokens))
     return tuple(types)
-
-
-def _balanced(text: str) -> bool:
-    depth = 0
-    for token in _TOKEN.findall(text):
-        depth += {"(": 1, ")": -1}.get(token, 0)
-        if depth < 0:
-            return False
-    return depth == 0
 
 
 def _split(tokens: Iterable[str]) -> List[List[str]]:

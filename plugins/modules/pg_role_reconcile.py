@@ -439,6 +439,359 @@ options:
 # Generated: end
 """
 
+EXAMPLES = r"""
+- name: Show what is to be done, with --check --diff, or do it
+  pg_access.reconcile.pg_role_reconcile:
+    login_host: db.example.com
+    login_user: access_admin
+    login_password: "{{ vaulted_password }}"
+    login_db: shop
+    ssl_mode: verify-full
+    default_owner: app_owner
+    profiles:
+      reader:
+        grants:
+          - {privileges: [USAGE], object: {type: schema}}
+          - {privileges: [SELECT], object: {type: table, name: "*"}}
+        default_privileges:
+          - {privileges: [SELECT], on_type: table}
+    schemas:
+      - {name: inventory, owner: app_owner, profiles: [reader]}
+    roles:
+      - name: app_owner
+      - name: app
+        login: true
+        connection_limit: 20
+    memberships:
+      - role: inventory-reader
+        members:
+          - name: app
+    grants:
+      - {role: app, privileges: [CONNECT], object: {type: database, name: shop}}
+
+- name: Take over a database that has a past, and keep what a legacy login holds for now
+  pg_access.reconcile.pg_role_reconcile:
+    login_db: shop
+    reconciliation_mode: adopt
+    schemas:
+      - name: inventory
+    roles:
+      - name: app
+        login: true
+      - name: pgloader_pg
+        external: true
+        privilege_reconciliation: additive
+    grants:
+      - role: app
+        privileges: [SELECT, INSERT]
+        object: {type: table, schema: inventory, name: "*"}
+  register: access
+
+- name: Show the backlog
+  ansible.builtin.debug:
+    msg: "{{ access.suppressed_revokes | map(attribute='sql') }}"
+
+- name: Take a privilege away from everyone, and nothing else
+  pg_access.reconcile.pg_role_reconcile:
+    login_db: shop
+    grants:
+      - role: PUBLIC
+        privileges: [CREATE]
+        object: {type: schema, name: public}
+        ensure: absent
+
+- name: Read the manifest from files where the module runs
+  pg_access.reconcile.pg_role_reconcile:
+    login_unix_socket: /var/run/postgresql
+    login_db: shop
+    manifest_files:
+      - /etc/access/shop.yml
+      - /etc/access/legacy.yml
+    undeclared_grantees: keep
+
+- name: Fail when the database is not as declared, and change nothing
+  pg_access.reconcile.pg_role_reconcile:
+    login_db: shop
+    manifest_files: [/etc/access/shop.yml]
+  check_mode: true
+  register: drift
+  failed_when: drift is failed or drift is changed
+"""
+
+RETURN = r"""
+changed:
+  description: Whether something was done, or in check mode would be done. What is only held back does not count.
+  returned: always
+  type: bool
+sql:
+  description:
+    - The statements of the plan in the order in which they ran, or in check mode would run. BEGIN and COMMIT, settings
+      and what only reads are not among them.
+    - Empty when the run failed. What was planned is then in RV(plan).
+  returned: always
+  type: list
+  elements: str
+  sample:
+    - GRANT "inventory-reader" TO "app"
+    - GRANT SELECT ON TABLE "inventory"."items" TO "inventory-reader"
+suppressed_revokes:
+  description:
+    - The revokes that O(roles[].privilege_reconciliation=additive) holds back, one item per role, kind, object, columns
+      and grantor.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    role:
+      description: The role that keeps the privileges.
+      type: str
+      sample: pgloader_pg
+    kind:
+      description: V(object), V(column), V(grant_option) or V(default_privilege).
+      type: str
+      sample: object
+    object:
+      description: What the privileges are on. Of a default privilege it has the type and the schema only.
+      type: dict
+      contains:
+        type:
+          description: The kind of object.
+          type: str
+          sample: table
+        schema:
+          description: Its schema, null where it lies in none.
+          type: str
+          sample: inventory
+        name:
+          description: Its name, for a function with the argument types.
+          type: str
+          sample: items
+        columns:
+          description: The columns, for privileges on columns.
+          type: list
+          elements: str
+    owner:
+      description: The object's owner, or whose default privileges these are.
+      type: str
+      sample: app_owner
+    privileges:
+      description: The privileges.
+      type: list
+      elements: str
+      sample: [SELECT, DELETE]
+    grantor:
+      description: The role that gave them.
+      type: str
+      sample: app_owner
+    sql:
+      description: The statement that would run without the override.
+      type: str
+      sample: REVOKE SELECT, DELETE ON TABLE "inventory"."items" FROM "pgloader_pg"
+suppressed_revoke_count:
+  description: How many privileges that is. Each privilege counts once per object, or per column.
+  returned: success
+  type: int
+  sample: 52
+withheld:
+  description: Everything else that was different and was not done.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    change:
+      description:
+        - V(create_role), V(alter_role), V(grant_membership), V(revoke_membership), V(create_schema),
+          V(alter_schema_owner), V(grant), V(revoke), V(grant_default_privilege) or V(revoke_default_privilege).
+      type: str
+      sample: alter_schema_owner
+    role:
+      description: The role that it is about.
+      type: str
+      sample: app_owner
+    object:
+      description: The object, as in RV(suppressed_revokes[].object). The group of a membership has the type V(role).
+      type: dict
+      sample: {type: schema, schema: null, name: inventory, columns: []}
+    privileges:
+      description: The privileges, where it is about some.
+      type: list
+      elements: str
+    sql:
+      description: The statement that was not run.
+      type: str
+      sample: ALTER SCHEMA "inventory" OWNER TO "app_owner"
+    reason:
+      description:
+        - V(mode), V(external), V(undeclared_grantee), V(extension), V(unmanaged_membership), V(unmanaged_default),
+          V(predefined), V(provider), V(shared_object), V(dangling_grantee), V(automatic_membership), V(unknown_kind) or
+          V(self_protection).
+      type: str
+      sample: mode
+summary:
+  description: The plan in numbers. Privileges count once per object.
+  returned: success
+  type: dict
+  contains:
+    roles:
+      description: Roles V(created), V(altered) and V(dropped).
+      type: dict
+      sample: {created: 1, altered: 3, dropped: 0}
+    passwords:
+      description: Passwords V(set).
+      type: dict
+      sample: {set: 0}
+    memberships:
+      description: Memberships V(added), V(altered) and V(removed).
+      type: dict
+      sample: {added: 2, altered: 0, removed: 1}
+    schemas:
+      description: Schemas V(created), and those whose owner was changed (V(owner_changed)).
+      type: dict
+      sample: {created: 0, owner_changed: 0}
+    grants:
+      description: Privileges V(granted) and V(revoked).
+      type: dict
+      sample: {granted: 15, revoked: 4}
+    default_privileges:
+      description: Default privileges V(granted) and V(revoked).
+      type: dict
+      sample: {granted: 15, revoked: 0}
+    suppressed_revokes:
+      description: How many privileges the override keeps, by role.
+      type: dict
+      sample: {pgloader_pg: 52}
+    managed:
+      description: Every managed schema and shared object, with what in the manifest makes it managed.
+      type: dict
+      sample:
+        schema inventory: ["schemas[0]"]
+        database shop: ["grants[0]"]
+plan_digest:
+  description: Identifies the plan by where it runs, the policy options, and RV(sql).
+  returned: success
+  type: str
+  sample: sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881
+server:
+  description: The server and how the module was connected to it.
+  returned: success
+  type: dict
+  contains:
+    version:
+      description: Its version, as it says it.
+      type: str
+      sample: "18.4"
+    database:
+      description: The connected database.
+      type: str
+      sample: shop
+    system_identifier:
+      description: The identifier of the cluster. Empty where the executor may not ask for it.
+      type: str
+      sample: "7533316231826718022"
+    in_recovery:
+      description: Whether it is a standby.
+      type: bool
+      sample: false
+    executor:
+      description: The role that the statements run as.
+      type: str
+      sample: access_admin
+timings:
+  description: Seconds per stage of the run.
+  returned: success
+  type: dict
+  sample: {begin: 0.001, inspect: 0.012, plan: 0.004, guard: 0.0, apply: 0.021, verify: 0.013, commit: 0.002}
+truncated:
+  description:
+    - True when the result would be too large, so that lists in it are shortened. Counts, summary and digest are exact.
+  returned: when the result was shortened
+  type: bool
+  sample: true
+diff:
+  description: What is and what is planned, in YAML that reads like the manifest.
+  returned: with --diff
+  type: list
+  elements: dict
+  contains:
+    before_header:
+      description: The database, and that it is the current state.
+      type: str
+      sample: shop (current)
+    after_header:
+      description: The database, and that it is the planned state.
+      type: str
+      sample: shop (planned)
+    before:
+      description: What is, limited to what changes or is kept by the override.
+      type: str
+    after:
+      description: What is planned.
+      type: str
+ansible_facts:
+  description: Facts about the last successful run on this host, unless O(facts=false).
+  returned: success
+  type: dict
+  contains:
+    pg_role_reconcile:
+      description:
+        - The keys V(changed), V(database), V(sql), V(suppressed_revokes), V(suppressed_revoke_count), V(summary) and
+          V(plan_digest) of the result.
+        - Read it as C(ansible_facts.pg_role_reconcile).
+      type: dict
+error_code:
+  description: What kind of failure it was. The guide on results lists the codes and what to do.
+  returned: failure
+  type: str
+  sample: manifest_invalid
+problems:
+  description: Everything that is wrong, not only the first of it.
+  returned: failure
+  type: list
+  elements: dict
+  contains:
+    path:
+      description: The place in the manifest.
+      type: str
+      sample: grants[3].object.type
+    file:
+      description: The manifest file.
+      type: str
+    role:
+      description: The role that it is about.
+      type: str
+    object:
+      description: The object that it is about.
+      type: str
+    message:
+      description: What is wrong.
+      type: str
+    hint:
+      description: What to do about it.
+      type: str
+plan:
+  description: What RV(sql) would have been.
+  returned: failure, where a plan was made
+  type: list
+  elements: str
+sqlstate:
+  description: The server's error code.
+  returned: failure, where the server refused something
+  type: str
+  sample: "42501"
+statement:
+  description: The statement that the server refused.
+  returned: failure, where the server refused something
+  type: str
+detail:
+  description: The server's detail.
+  returned: failure, where the server gave one
+  type: str
+hint:
+  description: The server's hint, or the module's.
+  returned: failure, where there is one
+  type: str
+"""
+
 from ansible_collections.pg_access.reconcile.plugins.module_utils.module import run_role_reconcile
 
 

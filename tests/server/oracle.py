@@ -416,7 +416,8 @@ def _memberships(
     edges: set[Row] = set()
     for group, member in {row[:2] for row in before.memberships} | set(reading.edges):
         rows = [row for row in before.memberships if row[:2] == (group, member)]
-        options = _edge(reading, mode, group, member, rows, executor, before.version)
+        creator = after.roles[member]["createrole"]
+        options = _edge(reading, mode, group, member, rows, executor, creator, before.version)
         if options is not None:
             edges.add(Row(group, member, "", *options))
     after.memberships = edges
@@ -425,18 +426,26 @@ def _memberships(
 
 
 def _edge(
-    reading: Reading, mode: str, group: str, member: str, rows: list[Row], executor: str, version: int
+    reading: Reading,
+    mode: str,
+    group: str,
+    member: str,
+    rows: list[Row],
+    executor: str,
+    creator: bool,
+    version: int,
 ) -> tuple[bool, bool | None, bool | None] | None:
     """Admin, inherit and set as they have to be, or None for no membership."""
     old = version < 16
     wanted = reading.edges.get((group, member))
-    if wanted is None:
+    assumed = group in reading.assumed and member in reading.assumed
+    if wanted is None or assumed:
         claimed = group in reading.exclusive or (group in reading.roles and not reading.external(group))
         kept = rows
         may_go = claimed and mode != "additive" and member != executor and member != BOOTSTRAP and group != BOOTSTRAP
         if reading.ignored(group) or reading.ignored(member) or member.startswith("pg_"):
             may_go = False
-        if group in reading.assumed and member in reading.assumed:
+        if assumed:
             may_go = False
         if may_go:
             kept = [row for row in rows if row.protected]
@@ -446,10 +455,12 @@ def _edge(
         return (has["admin"], None, None) if old else (has["admin"], has["inherit"], has["set"])
     has = effective(rows)
     lowers = mode != "additive" and member != executor
-    protected = effective([row for row in rows if row.protected])
+    # A row that looks automatic is one of the declared edge where the member creates no roles.
+    automatic = [row for row in rows if row.automatic and row.inherit is not None and creator]
+    protected = effective([*automatic, *(row for row in rows if row.protected and not row.automatic)])
     wants = {"admin": bool(wanted.get("admin")), "inherit": wanted.get("inherit"), "set": wanted.get("set")}
     result: dict[str, bool] = {}
-    new = not [row for row in rows if not (row.automatic and row.inherit is not None)]
+    new = len(rows) == len(automatic)
     for option in ("admin", "inherit", "set"):
         if wants[option] is None:
             result[option] = True if new else has[option]

@@ -192,21 +192,26 @@ def ansible_test(job: Job, command: str, *words: str) -> None:
     reports = collection / "tests" / "output" / "junit"
     shutil.rmtree(reports, ignore_errors=True)
     try:
-        job.run(bin_folder / "ansible-test", command, "--venv", "--color", "no", *words, cwd=collection, env=variables)
+        job.run(bin_folder / "ansible-test", command, "--color", "no", *words, cwd=collection, env=variables)
     finally:
         if command == "units":
             job.counts.add_junit(reports.glob("*.xml"))
 
 
 def sanity(job: Job) -> None:
-    ansible_test(job, "sanity")
+    # Looks with every Python there is.
+    ansible_test(job, "sanity", "--venv")
 
 
 def units(job: Job) -> None:
-    # The newest ansible-core takes every Python there is, as a managed host's; the oldest one just its controller's.
-    only = job.name.endswith("-oldest")
-    version = oldest_core_python().name.replace("python", "") if only else ""
-    ansible_test(job, "units", *(["--python", version] if only else []))
+    # Two Pythons say what five would: the oldest of a managed host, and the newest.
+    if job.name.endswith("-oldest"):
+        versions = [oldest_core_python()]
+    else:
+        versions = [newest_python(), list(pythons.available().values())[-1]]
+    controller, *_others = names = [f"venv/{python.name.replace('python', '')}" for python in versions]
+    targets = [word for name in dict.fromkeys(names) for word in ("--target-python", name)]
+    ansible_test(job, "units", "--controller", f"origin:python={controller}", *targets)
 
 
 def integration(job: Job) -> None:
@@ -216,7 +221,7 @@ def integration(job: Job) -> None:
     _bin, _variables, collection = core_environment(job)
     config = collection / tree.INTEGRATION_CONFIG
     config.write_text(json.dumps({"setup_postgresql_servers": str(place)}), encoding="utf-8")
-    ansible_test(job, "integration", "-v", *job.options.targets)
+    ansible_test(job, "integration", "--venv", "-v", *job.options.targets)
 
 
 def prepare_server(job: Job, version: int) -> Path:
@@ -366,6 +371,11 @@ def parts() -> list[Part]:
     ]
 
 
+def default_jobs() -> int:
+    """Parts at a time: `JOBS`, or as many as there are processors, at least two because some of the time is waiting."""
+    return int(os.environ.get("JOBS") or max(2, os.cpu_count() or 2))
+
+
 def perform(part: Part, options: argparse.Namespace, live: bool) -> Result:
     started = time.monotonic()
     logs = BUILD / "logs"
@@ -412,7 +422,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="PART", help="names of parts, or their beginnings; all if omitted")
     parser.add_argument("--list", action="store_true", help="list the parts and stop")
     parser.add_argument("--build", action="store_true", help="build the collection's archive and stop")
-    parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 2), help="parts at a time")
+    parser.add_argument("--jobs", type=int, default=default_jobs(), help="parts at a time")
     parser.add_argument("-k", default="", help="pytest's -k for the server tests")
     parser.add_argument("--targets", nargs="*", default=[], help="integration targets, all if omitted")
     options = parser.parse_args()

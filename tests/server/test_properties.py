@@ -147,7 +147,9 @@ def _place(item: dict[str, Any]) -> tuple[Any, ...]:
     target = item["object"]
     if item["kind"] == "default_privilege":
         return ("default", item["owner"], target["schema"], target["type"])
-    return ("object", target["type"], target["schema"], target["name"])
+    # Beside a procedure with output arguments the modes are written out.
+    name = re.sub(r"(?<=[(])IN |(?<=, )IN ", "", target["name"])
+    return ("object", target["type"], target["schema"], name)
 
 
 @property_settings

@@ -52,9 +52,9 @@ class Row(NamedTuple):
         return self.grantor == BOOTSTRAP and self.admin and self.inherit is False and self.set is False
 
     @property
-    def protected(self) -> bool:
-        """Nothing lowers it: automatic, or what the member gave itself."""
-        return self.inherit is not None and (self.automatic or self.grantor == self.member)
+    def self_granted(self) -> bool:
+        """As createrole_self_grant does it. It hangs on an ADMIN OPTION from somebody else."""
+        return self.inherit is not None and self.grantor == self.member
 
 
 Key: TypeAlias = "tuple[str, str | None, str]"
@@ -448,7 +448,8 @@ def _edge(
         if assumed:
             may_go = False
         if may_go:
-            kept = [row for row in rows if row.protected]
+            kept = [row for row in rows if row.automatic]
+            kept += [row for row in rows if row.self_granted and kept]
         if not kept:
             return None
         has = effective(kept)
@@ -456,8 +457,10 @@ def _edge(
     has = effective(rows)
     lowers = mode != "additive" and member != executor
     # A row that looks automatic is one of the declared edge where the member creates no roles.
-    automatic = [row for row in rows if row.automatic and row.inherit is not None and creator]
-    protected = effective([*automatic, *(row for row in rows if row.protected and not row.automatic)])
+    automatic = [row for row in rows if row.automatic and creator]
+    protected = list(automatic)
+    if wanted.get("admin") or automatic:
+        protected += [row for row in rows if row.self_granted]
     wants = {"admin": bool(wanted.get("admin")), "inherit": wanted.get("inherit"), "set": wanted.get("set")}
     result: dict[str, bool] = {}
     new = len(rows) == len(automatic)
@@ -467,7 +470,7 @@ def _edge(
         elif wants[option]:
             result[option] = True
         else:
-            result[option] = protected[option] if lowers else has[option]
+            result[option] = effective(protected)[option] if lowers else has[option]
     return (result["admin"], None, None) if old else (result["admin"], result["inherit"], result["set"])
 
 

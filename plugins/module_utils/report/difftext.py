@@ -4,7 +4,11 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""The text that ``--diff`` shows: what is and what is planned, in YAML that reads like the manifest."""
+"""The text that ``--diff`` shows: what is and what is planned, in YAML that reads like the manifest.
+
+What the override keeps stands in both texts, because it is there before and after; the note on the planned line makes
+the two differ, so the diff shows it.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every YAML example that people are shown is one that the validator accepts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple
+
+import pytest
+from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec import SECTIONS
+from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
+from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import ManifestInvalid
+
+yaml = pytest.importorskip("yaml")
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = "pg_access.reconcile.pg_role_reconcile"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "roles").glob("*/README.md"))]
+PLAYBOOKS = sorted((ROOT / "demo").glob("*.yml"))
+
+Example = Tuple[str, Any]
+
+
+def _fences() -> Iterator[Example]:
+    for page in PAGES:
+        for number, text in enumerate(
+            re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+        ):
+            yield f"{page.relative_to(ROOT)}-{number}", yaml.safe_load(text)
+
+
+def _module_examples() -> Example:
+    tree = ast.parse((ROOT / "plugins/modules/pg_role_reconcile.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EXAMPLES":
+            return "EXAMPLES", yaml.safe_load(ast.literal_eval(node.value))
+    raise AssertionError("the module has no EXAMPLES")
+
+
+def _mappings(value: Any) -> Iterator[Dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from _mappings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _mappings(inner)
+
+
+def _manifests() -> List[Example]:
+    """Whole manifests, and the module's arguments in tasks."""
+    found: List[Example] = []
+    for name, value in [*_fences(), _module_examples()]:
+        if isinstance(value, dict) and set(value) <= set(SECTIONS):
+            found.append((name, value))
+        for number, mapping in enumerate(_mappings(value)):
+            if MODULE in mapping:
+                found.append((f"{name}-{number}", mapping[MODULE]))
+    return found
+
+
+def _demo() -> List[Example]:
+    """The demo's steps, each composed with what they share."""
+    shared = yaml.safe_load((ROOT / "demo/access/shop.yml").read_text(encoding="utf-8"))
+    found: List[Example] = []
+    for path in sorted((ROOT / "demo/access/pgloader_pg").glob("*.yml")):
+        step = yaml.safe_load(path.read_text(encoding="utf-8"))
+        whole = {**shared, **{key: [*shared.get(key, []), *value] for key, value in step.items()}}
+        found.append((path.name, whole))
+    return found
+
+
+@pytest.mark.parametrize("manifest", [pytest.param(value, id=name) for name, value in _manifests() + _demo()])
+def test_example_is_accepted(manifest: Dict[str, Any]) -> None:
+    # Files are not there to be read.
+    arguments = {key: value for key, value in manifest.items() if key != "manifest_files"}
+    try:
+        manifest_to_policy(arguments)
+    except ManifestInvalid as invalid:
+        pytest.fail("\n".join(problem.text for problem in invalid.problems))
+
+
+def test_examples_are_found() -> None:
+    names = " ".join(name for name, _manifest in _manifests())
+    assert "README.md" in names and "docs/manifest.md" in names and names.count("EXAMPLES") > 3
+    assert len(_demo()) == 6
+
+
+def test_examples_use_variables_that_the_role_has() -> None:
+    specs = yaml.safe_load((ROOT / "roles/reconcile/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    known = set(specs["argument_specs"]["main"]["options"])
+    used = set()
+    texts = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in PLAYBOOKS]
+    for value in [*texts, *(value for _name, value in _fences())]:
+        used |= {key for mapping in _mappings(value) for key in mapping if str(key).startswith("reconcile_")}
+    assert used and used <= known

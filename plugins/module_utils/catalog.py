@@ -184,18 +184,21 @@ SELECT t.position, to_regtype(t.name)::oid::int8
 FROM unnest(%s::text[]) WITH ORDINALITY AS t(name, position)
 """
 
-# One look for all undeclared roles that would lose something; the views, rules and functions of every schema count.
+# One look for all undeclared roles that would lose something; the views, rules and functions of every schema count but
+# PostgreSQL's own, which the bootstrap superuser owns everywhere.
 _STAKES = """
+WITH own AS (SELECT oid FROM pg_namespace WHERE nspname IN ('pg_catalog', 'information_schema'))
 SELECT r.oid::int8,
        EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.usesysid = r.oid AND a.pid <> pg_backend_pid()),
        (SELECT c.oid::regclass::text FROM pg_class AS c
-        WHERE c.relowner = r.oid
+        WHERE c.relowner = r.oid AND c.relnamespace NOT IN (SELECT oid FROM own)
           AND (c.relkind IN ('v', 'm')
                OR c.relhasrules AND EXISTS (SELECT FROM pg_rewrite AS w
                                             WHERE w.ev_class = c.oid AND w.rulename <> '_RETURN'))
         ORDER BY c.oid LIMIT 1),
        (SELECT p.oid::regprocedure::text FROM pg_proc AS p
-        WHERE p.proowner = r.oid AND p.prosecdef ORDER BY p.oid LIMIT 1)
+        WHERE p.proowner = r.oid AND p.prosecdef AND p.pronamespace NOT IN (SELECT oid FROM own)
+        ORDER BY p.oid LIMIT 1)
 FROM unnest(%s::oid[]) AS r(oid)
 """
 

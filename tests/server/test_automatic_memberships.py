@@ -68,3 +68,11 @@ def test_an_executor_without_superuser_manages_the_role_that_it_created(db: Data
     )
     assert result.summary["roles"]["created"] == 2
     assert rows(db) == {AUTOMATIC, ("g", "n", "cr", False, True, True)}
+
+
+def test_what_a_member_gave_itself_ends_with_the_membership_it_hangs_on(db: Database) -> None:
+    db.sql("CREATE ROLE g; CREATE ROLE m CREATEROLE; GRANT g TO m WITH ADMIN TRUE")
+    db.sql("GRANT g TO m WITH INHERIT FALSE, SET TRUE GRANTED BY m")
+    result = db.converge("roles: [{name: g}, {name: m, createrole: true}]")
+    assert rows(db) == set()
+    assert not result.matching("^GRANT")

@@ -215,6 +215,9 @@ def with_dependents(changes: Sequence[Change], state: State) -> List[Change]:
                 granted_admin.add(edge)
             again[edge] = AddMember(state.ref(row.group), state.ref(row.member), options, "", exists=True)
             result.append(RemoveMember(state.ref(row.group), state.ref(row.member), state.ref(row.grantor)))
+            if row.self_granted and not any(_is_row_of(other, edge, gone) for other in rows):
+                # What a member gave itself ends with the membership that it hangs on.
+                del again[edge]
     # A lowering of a row that now goes altogether would fail: the row is gone by then.
     result = [
         change
@@ -231,6 +234,10 @@ def with_dependents(changes: Sequence[Change], state: State) -> List[Change]:
         options = {name: value and (edge[0], edge[1], name) not in lowered for name, value in addition.options.items()}
         result.append(replace(addition, options=options))
     return _with_depth(result, rows)
+
+
+def _is_row_of(row: Membership, edge: Edge, gone: Set[Tuple[int, int, int]]) -> bool:
+    return (row.group, row.member) == edge and (row.group, row.member, row.grantor) not in gone
 
 
 def _lowered(changes: Sequence[Change]) -> Set[Tuple[int, int, str]]:

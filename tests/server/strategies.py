@@ -358,7 +358,7 @@ class Author:
         profiles = self._profiles()
         if profiles:
             manifest["profiles"] = profiles
-        schemas, generated = self._schemas(named, list(profiles), manifest.get("default_owner"))
+        schemas, generated = self._schemas(named, profiles, manifest.get("default_owner"))
         if schemas:
             manifest["schemas"] = schemas
         named += generated
@@ -426,7 +426,7 @@ class Author:
         return profiles
 
     def _schemas(
-        self, named: list[str], profiles: list[str], default_owner: str | None
+        self, named: list[str], profiles: dict[str, Any], default_owner: str | None
     ) -> tuple[list[dict[str, Any]], list[str]]:
         schemas: list[dict[str, Any]] = []
         generated: list[str] = []
@@ -439,8 +439,20 @@ class Author:
             if bound:
                 schema["profiles"] = bound
                 generated += [f"{name}-{profile}" for profile in bound]
+            for profile in bound:
+                self._say_profile(f"{name}-{profile}", profiles[profile], name, schema.get("owner") or default_owner)
             schemas.append(schema)
         return schemas, generated
+
+    def _say_profile(self, role: str, profile: dict[str, Any], schema: str, owner: str | None) -> None:
+        """Remember what a profile says, so that no rule contradicts it."""
+        for grant in profile["grants"]:
+            kind = grant["object"]["type"]
+            place = (kind, None, schema) if kind == "schema" else (kind, schema, "*")
+            self._consistent((role, *place), kind, grant["privileges"], True)
+        for grant in profile.get("default_privileges", []):
+            kind = grant["on_type"]
+            self._consistent(("default", owner, schema, kind, role), kind, grant["privileges"], True)
 
     def _consistent(self, key: tuple[Any, ...], kind: str, words: list[str], present: bool) -> list[str]:
         """The words that contradict nothing that was said before about the same."""

@@ -84,8 +84,10 @@ class DesiredSchema:
 class Rule:
     """One grant rule. ``role`` may be PUBLIC. ``name`` is ``*`` for a wildcard, None for the connected database.
 
-    For kinds outside schemas ``schema`` is None and ``name`` is the object's name; that includes kind ``schema``.
-    ``privileges`` may be ``{"ALL"}``: what it means depends on the server.
+    For kinds outside schemas ``schema`` is None and ``name`` is the object's name; that includes kind ``schema``. A
+    parameter's name is in lower case, a large object's is its OID in decimal digits. ``columns`` are sorted, each once;
+    none means the object itself. ``privileges`` may be ``{"ALL"}``, except with columns: what it means depends on the
+    server.
     """
 
     role: str
@@ -95,6 +97,8 @@ class Rule:
     name: Optional[str]
     source: str
     present: bool = True
+    columns: Tuple[str, ...] = ()
+    with_grant_option: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,7 @@ class DefaultRule:
     privileges: FrozenSet[str]
     source: str
     present: bool = True
+    with_grant_option: bool = False
 
 
 @dataclass(frozen=True)
@@ -374,6 +379,8 @@ def _rule(entry: GrantEntry, role: str, schema: Optional[str], name: Optional[st
         name=name,
         source=source,
         present=entry.present,
+        columns=entry.columns,
+        with_grant_option=entry.with_grant_option,
     )
 
 
@@ -425,6 +432,7 @@ def _default_rule(grant: DefaultGrantEntry, role: str, owner: str, schema: Optio
         privileges=grant.privileges,
         source=source,
         present=grant.present,
+        with_grant_option=grant.with_grant_option,
     )
 
 

@@ -72,13 +72,18 @@ class ObjectEntry:
 
 @dataclass(frozen=True)
 class GrantEntry:
-    """One item of ``grants``. In a profile ``role`` is None. ``privileges`` are canonical; ``{"ALL"}`` stands alone."""
+    """One item of ``grants``. In a profile ``role`` is None. ``privileges`` are canonical; ``{"ALL"}`` stands alone.
+
+    ``columns`` are sorted, each once; none means the object itself. With columns ``privileges`` never is ``{"ALL"}``.
+    """
 
     role: Optional[str]
     privileges: FrozenSet[str]
     object: ObjectEntry
     source: str
     present: bool = True
+    columns: Tuple[str, ...] = ()
+    with_grant_option: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ class DefaultGrantEntry:
     on_type: str
     source: str
     present: bool = True
+    with_grant_option: bool = False
 
 
 @dataclass(frozen=True)

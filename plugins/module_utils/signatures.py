@@ -56,8 +56,11 @@ def parse_arguments(text: str) -> Optional[Tuple[str, ...]]:
     """The input types of an argument list, or None where it is none. ``*``, as in ``count(*)``, is no argument."""
     if text.strip() in ("", "*"):
         return ()
+    found = _TOKEN.findall(text)
+    if '"' in found:
+        return None  # the text begins inside a quoted name that holds a parenthesis
     types: List[str] = []
-    for tokens in _split(_TOKEN.findall(text)):
+    for tokens in _split(found):
         if not tokens:
             return None
         mode = tokens[0].lower() if len(tokens) > 1 else ""

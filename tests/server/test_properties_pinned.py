@@ -21,3 +21,13 @@ def test_every_pattern_of_scope_schemas_counts(db: Database) -> None:
     result = db.converge("scope: {schemas: [other_*, s1, s2]}", undeclared_grantees="revoke")
     assert set(result.summary["managed"]) == {"schema s1", "schema s2"}
     assert result.summary["grants"]["revoked"] == 2
+
+
+def test_a_parenthesis_in_a_quoted_argument_name_opens_no_argument_list(db: Database) -> None:
+    db.sql("""CREATE SCHEMA s; CREATE FUNCTION s.f("x(" int) RETURNS int LANGUAGE sql AS 'SELECT 1'""")
+    rule = """
+roles: [{name: r}]
+grants: [{role: r, privileges: [EXECUTE], object: {type: function, schema: s, name: 'f("x(" integer)'}}]
+"""
+    db.converge(rule)
+    assert "r=X/postgres" in (db.acl("s.f(int)", "function") or set())

@@ -110,7 +110,7 @@ def _table(options: Options) -> str:
 
 
 def _kinds() -> str:
-    lines = ["| `type` | `schema` | `name` | privileges |", "|---|---|---|---|"]
+    lines = ["| `type` | `schema` | `name` | privileges | on columns |", "|---|---|---|---|---|"]
     for name in spec.OBJECT_TYPES:
         if name in privileges.KIND_ALIASES:
             continue
@@ -127,6 +127,9 @@ def _kinds() -> str:
             else word
             for word in words
         ]
+        if kind.since > privileges.OLDEST_SERVER:
+            shown += f" (from PostgreSQL {kind.since})"
+        columns = ", ".join(word for word in kind.privileges if word in kind.column_privileges)
         where = "required" if kind.in_schema else "not allowed"
         if name == "function":
             named = "required: `name(argument types)`, a bare name where it is not overloaded, or `*`"
@@ -134,9 +137,13 @@ def _kinds() -> str:
             named = "required: a name or `*`"
         elif name == "database":
             named = "a name; when omitted, the connected database"
+        elif name == "parameter":
+            named = "required: a name, in any case"
+        elif name == "large_object":
+            named = "required: an OID, as a number or in text"
         else:
             named = "required: a name"
-        lines.append(f"| {shown} | {where} | {named} | {', '.join(words)} |")
+        lines.append(f"| {shown} | {where} | {named} | {', '.join(words)} | {columns} |")
     return "\n".join(lines) + "\n"
 
 
@@ -145,12 +152,6 @@ def _not_yet() -> str:
     lines: List[str] = []
     for path, holder in _holders(spec.SECTIONS, ""):
         lines.extend(f"- `{path}{key}`" for key in holder.get("not_yet", ()))
-        for name, option in {**holder.get("options", {}), **holder.get("values", {})}.items():
-            if option.get("not_yet_true"):
-                lines.append(f"- `{path}{name}: true`")
-            if option.get("choices_not_yet"):
-                choices = ", ".join(f"`{choice}`" for choice in option["choices_not_yet"])
-                lines.append(f"- `{path}{name}`: {choices}")
     lines.extend(f"- `{key}`" for key in spec.SECTIONS_NOT_YET)
     options = ", ".join(f"`{name}`" for name in sorted(spec.OPTIONS_NOT_YET))
     return "\n".join(lines) + f"\n- the module options {options}\n"
@@ -241,7 +242,7 @@ def _schema_of(option: Option) -> Dict[str, Any]:
     if kind == "int":
         limits = {key: option[key] for key in ("minimum", "maximum") if key in option}
         return {"description": _plain(option), "type": "integer", **limits}
-    found = {"description": _plain(option), "type": "string"}
+    found = {"description": _plain(option), "type": ["string", "integer"] if option.get("or_number") else "string"}
     if "choices" in option:
         found["enum"] = list(option["choices"])
     return found

@@ -90,13 +90,14 @@ def check_contradictions(rules: Iterable[Rule], default_rules: Iterable[DefaultR
     """Rules of one level where one gives what the other takes. A named rule and a wildcard are of different levels."""
     said = _Said()
     for rule in rules:
-        key = (rule.role, rule.kind, rule.schema, rule.name)
-        _contradiction(said, key, rule, rule_object(rule), report)
+        # Rules with columns meet where they name one column; the object itself is another target.
+        keys = [(rule.role, rule.kind, rule.schema, rule.name, column) for column in rule.columns or (None,)]
+        _contradiction(said, keys, rule, rule_object(rule), report)
     for default in default_rules:
         layer = "globally" if default.schema is None else f"in {default.schema}"
         about = f"default privileges of {default.owner} on {default.kind} {layer}"
         defaults_key = (default.role, default.owner, default.kind, default.schema, "default")
-        _contradiction(said, defaults_key, default, about, report)
+        _contradiction(said, [defaults_key], default, about, report)
 
 
 class _Said:
@@ -125,9 +126,10 @@ class _Said:
 
 
 def _contradiction(
-    said: _Said, key: Tuple[Any, ...], rule: Union[Rule, DefaultRule], about: str, report: Report
+    said: _Said, keys: Iterable[Tuple[Any, ...]], rule: Union[Rule, DefaultRule], about: str, report: Report
 ) -> None:
-    clash = said.add(key, rule.privileges, rule.present, rule.source)
+    clashes = [said.add(key, rule.privileges, rule.present, rule.source) for key in keys]
+    clash = next((found for found in clashes if found is not None), None)
     if clash is None:
         return
     name, place = clash
@@ -145,9 +147,10 @@ def _shown_role(role: str) -> str:
 
 
 def rule_object(rule: Rule) -> str:
-    """The object of a rule as messages print it: ``table inventory.*``."""
+    """The object of a rule as messages print it: ``table inventory.*``, ``table inventory.item (id, name)``."""
     name = "(the connected one)" if rule.name is None else rule.name
-    return f"{rule.kind} {rule.schema}.{name}" if rule.schema is not None else f"{rule.kind} {name}"
+    columns = f" ({', '.join(rule.columns)})" if rule.columns else ""
+    return f"{rule.kind} {rule.schema}.{name}{columns}" if rule.schema is not None else f"{rule.kind} {name}"
 
 
 def check_known(manifest: Manifest, declared: Iterable[str], named: Iterable[Tuple[str, str]], report: Report) -> None:

@@ -48,8 +48,8 @@ options:
       - A profile is a dict with the keys C(login), C(inherit), C(grants) and C(default_privileges), all optional.
       - 'An item of C(grants) looks like one of O(grants), without C(role) and without C(object.schema): a target of the
         type V(schema) is the bound schema, every other target lies in it.'
-      - An item of C(default_privileges) has C(privileges), C(on_type) and C(ensure). The owner is the schema's O(schemas[].owner),
-        or O(default_owner) where the schema names none.
+      - An item of C(default_privileges) has C(privileges), C(on_type), C(with_grant_option) and C(ensure). The owner is
+        the schema's O(schemas[].owner), or O(default_owner) where the schema names none.
     type: dict
   role_pattern:
     description:
@@ -229,6 +229,7 @@ options:
         description:
           - Privileges by their SQL names, in any case.
           - V(ALL) means every privilege that the type has on the connected server's version.
+          - With columns they are SELECT, INSERT, UPDATE and REFERENCES, and V(ALL) means these four.
         type: list
         elements: str
         required: true
@@ -245,7 +246,9 @@ options:
             description:
               - What kind of object.
               - V(table) covers partitioned and foreign tables as well, V(function) (also written V(routine)) covers functions,
-                aggregates, window functions and procedures.
+                aggregates, window functions and procedures, V(type) (also written V(domain)) covers enums, domains, composite,
+                range and base types.
+              - V(parameter) needs PostgreSQL 15.
             type: str
             required: true
             choices:
@@ -256,25 +259,43 @@ options:
               - materialized_view
               - sequence
               - function
+              - type
+              - language
+              - foreign_data_wrapper
+              - foreign_server
+              - tablespace
+              - parameter
+              - large_object
               - routine
+              - domain
           schema:
             description:
               - The schema that the object lies in.
-              - Required, except for the types V(schema) and V(database), which take none.
+              - Required for the types V(table), V(view), V(materialized_view), V(sequence), V(function) and V(type). The
+                others lie in no schema and take none.
             type: str
           name:
             description:
               - The object's name.
               - V(*) means every object of the type in the schema that exists when the run reads the catalog, except those
                 that belong to an extension.
-              - A function is written C(name(argument types)), or with its bare name where that is not overloaded.
+              - A function is written C(name(argument types)), or with its bare name where that is not overloaded. A parameter
+                is compared without case. A large object is named by its OID, as a number or in text.
               - Required, except for the type V(database), where it defaults to the connected database.
             type: str
+      columns:
+        description:
+          - Columns to give the privileges on, or to take them from, instead of the object itself.
+          - Only for the types V(table), V(view) and V(materialized_view).
+          - 'In effect when omitted: the object itself.'
+        type: list
+        elements: str
       with_grant_option:
         description:
           - Whether the role may grant the privileges onward.
-          - V(true) is not supported yet.
-          - 'In effect when omitted: V(false).'
+          - Of several rules that give a role one privilege on one target, it is enough that one says V(true).
+          - Not for C(PUBLIC), and not with V(absent).
+          - 'In effect when omitted: V(false), enforced.'
         type: bool
       ensure:
         description:
@@ -335,8 +356,9 @@ options:
           on_type:
             description:
               - The kind of objects still to be created.
-              - V(table) covers views and materialized views as well, V(function) (also written V(routine)) every routine.
-              - V(schema) is global only.
+              - V(table) covers views and materialized views as well, V(function) (also written V(routine)) every routine,
+                V(type) (also written V(domain)) every type.
+              - V(schema) and V(large_object) are global only. V(large_object) needs PostgreSQL 18.
             type: str
             required: true
             choices:
@@ -344,17 +366,22 @@ options:
               - table
               - sequence
               - function
+              - type
+              - large_object
               - routine
+              - domain
           with_grant_option:
             description:
               - Whether the role may grant the privileges onward.
-              - V(true) is not supported yet.
-              - 'In effect when omitted: V(false).'
+              - Of several rules that give a role one privilege on one target, it is enough that one says V(true).
+              - Not for C(PUBLIC), and not with V(absent).
+              - 'In effect when omitted: V(false), enforced.'
             type: bool
           ensure:
             description:
               - V(absent) takes the privileges away from the role.
-              - 'The EXECUTE that C(PUBLIC) has on new functions by default can only be taken away globally: without O(default_privileges[].schema).'
+              - 'The EXECUTE on new functions and the USAGE on new types that C(PUBLIC) has by default can only be taken
+                away globally: without O(default_privileges[].schema).'
               - 'In effect when omitted: V(present).'
             type: str
             choices:

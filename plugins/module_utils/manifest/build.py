@@ -12,8 +12,9 @@ that refers to it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from .. import privileges
 from .model import (
@@ -30,8 +31,11 @@ from .model import (
     ScopeEntry,
 )
 from .spec import DEFAULT_ROLE_PATTERN, ROLE_ATTRIBUTES, SECTIONS, SECTIONS_NOT_YET, Option
-from .texts import NAME_BYTES, show
-from .validate import Fields, Item, Judge, canonical_privileges
+from .texts import Refused, check_name, show
+from .validate import Fields, Item, Judge, canonical_privileges, no_text
+
+#: The largest OID: PostgreSQL keeps them as unsigned 32-bit numbers, and 0 means none.
+_OID_MAX = 4294967295
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,7 @@ def _profile(judge: Judge, name: str, fields: Fields) -> ProfileEntry:
         inherit=fields["inherit"],
         grants=_some(_grant(judge, item, profile=True) for item in fields.items("grants")),
         default_privileges=_some(
-            _default_grant(judge, item, in_schema=True) for item in fields.items("default_privileges")
+            _default_grant(judge, item, in_schema=True, profile=True) for item in fields.items("default_privileges")
         ),
     )
 
@@ -178,8 +182,18 @@ def _grant(judge: Judge, item: Item, profile: bool = False) -> Optional[GrantEnt
     target: Optional[Fields] = fields["object"]
     role: Optional[str] = fields["role"]
     entry = None if target is None else _object(judge, target, role, profile)
-    names = canonical_privileges(judge, fields.items("privileges"), entry.type if entry else _type(target))
-    if entry is None or (role is None and not profile):
+    kind = _type(target)
+    columns = tuple(sorted(set(_texts(fields, "columns"))))
+    whole = fields.omitted("columns")
+    if not whole and kind is not None and not privileges.KINDS[kind].column_privileges:
+        whole = True
+        columns = ()
+        listed = ", ".join(name for name, known in privileges.KINDS.items() if known.column_privileges)
+        judge.report(fields.place("columns"), f"is only for {listed}, not for the type {kind}: leave it out", role=role)
+        entry = None
+    names = canonical_privileges(judge, fields.items("privileges"), kind, columns=not whole)
+    option = _grant_option(judge, fields, role)
+    if entry is None or (role is None and not profile) or not (whole or columns):
         return None
     return GrantEntry(
         role=role,
@@ -187,7 +201,28 @@ def _grant(judge: Judge, item: Item, profile: bool = False) -> Optional[GrantEnt
         object=entry,
         source=judge.source(fields.path),
         present=fields["ensure"] != "absent",
+        columns=columns,
+        with_grant_option=option,
     )
+
+
+def _grant_option(judge: Judge, fields: Fields, role: Optional[str]) -> bool:
+    """Whether a rule gives the grant option."""
+    if not fields["with_grant_option"]:
+        return False
+    place = fields.place("with_grant_option")
+    if role == privileges.PUBLIC:
+        judge.report(place, "PUBLIC cannot have the grant option, only a role can: leave it out", role=role)
+        return False
+    if fields["ensure"] == "absent":
+        judge.report(
+            place,
+            "a rule with ensure: absent gives nothing: leave it out, or to take only the grant option away, write the"
+            " rule as present without it",
+            role=role,
+        )
+        return False
+    return True
 
 
 def _type(target: Optional[Fields]) -> Optional[str]:
@@ -197,13 +232,17 @@ def _type(target: Optional[Fields]) -> Optional[str]:
 
 def _object(judge: Judge, fields: Fields, role: Optional[str], profile: bool) -> Optional[ObjectEntry]:
     """The object of a rule, or None when it is not usable."""
+    before = len(judge.problems)
     kind_name = _type(fields)
+    given: Union[str, int, None] = fields["name"]
+    if isinstance(given, int) and kind_name != "large_object":
+        judge.report(fields.place("name"), no_text(given), role=role)
+        given = None
     if kind_name is None:
         return None
     kind = privileges.KINDS[kind_name]
     schema: Optional[str] = fields["schema"]
-    name: Optional[str] = fields["name"]
-    before = len(judge.problems)
+    name = None if given is None else str(given)
 
     def wrong(key: str, message: str) -> None:
         shown = ".".join(text for text in (schema, name) if text)
@@ -237,28 +276,48 @@ def _object(judge: Judge, fields: Fields, role: Optional[str], profile: bool) ->
         if name == "*":
             wrong("name", f"'*' is only for objects in a schema: write the {kind_name}'s name")
     if name is not None and name != "*":
-        message = _name_problem(kind_name, name)
-        if message is not None:
-            wrong("name", message)
+        try:
+            name = _NAMES.get(kind_name, check_name)(name)
+        except Refused as exc:
+            wrong("name", str(exc))
     if len(judge.problems) > before or fields.broken & {"schema", "name"}:
         return None
     return ObjectEntry(kind_name, schema, name)
 
 
-def _name_problem(kind: str, name: str) -> Optional[str]:
-    """What is wrong with an object's name. Which routine a signature means is the server's to say."""
-    bare: Optional[str] = name
-    if kind == "function":
-        bare = _routine_name(name)
-        if bare is None:
-            return f"{show(name)} is not a routine: write name(argument types), or a bare name where only one has it"
-    try:
-        size = len((bare or "").encode("utf-8"))
-    except UnicodeEncodeError:
-        return "is not valid Unicode text"
-    if size > NAME_BYTES:
-        return f"{show(bare)} is {size} bytes long, and PostgreSQL's names have at most {NAME_BYTES}"
-    return None
+def _routine(text: str) -> str:
+    # Which routine a signature means is the server's to say.
+    name = _routine_name(text)
+    if name is None:
+        raise Refused(
+            f"{show(text)} is not a routine: write name(argument types), or a bare name where only one has it"
+        )
+    check_name(name)
+    return text
+
+
+#: What PostgreSQL takes as a part of a parameter's name: any character beyond ASCII counts as a letter.
+_PARAMETER_WORD = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
+
+
+def _parameter(text: str) -> str:
+    # An extension's parameter has two or more parts, each as long as a name may be. PostgreSQL folds no more than ASCII.
+    for word in text.split("."):
+        if not _PARAMETER_WORD.fullmatch(word):
+            raise Refused(f"{show(text)} is not a parameter's name")
+        check_name(word)
+    return "".join(char.lower() if char.isascii() else char for char in text)
+
+
+def _oid(text: str) -> str:
+    number = int(text) if re.fullmatch("[0-9]{1,20}", text) else 0
+    if not 1 <= number <= _OID_MAX:
+        raise Refused(f"{show(text)} is not a large object's OID: write a whole number between 1 and {_OID_MAX}")
+    return str(number)
+
+
+#: How names are judged and spelled that are not just names.
+_NAMES: Mapping[str, Callable[[str], str]] = {"function": _routine, "parameter": _parameter, "large_object": _oid}
 
 
 def _routine_name(text: str) -> Optional[str]:
@@ -305,7 +364,7 @@ def _default_privilege(judge: Judge, item: Item) -> DefaultPrivilegeEntry:
     )
 
 
-def _default_grant(judge: Judge, item: Item, in_schema: bool) -> Optional[DefaultGrantEntry]:
+def _default_grant(judge: Judge, item: Item, in_schema: bool, profile: bool = False) -> Optional[DefaultGrantEntry]:
     fields: Fields = item.value
     role: Optional[str] = fields["role"]
     kind = None if fields["on_type"] is None else privileges.canonical_kind(fields["on_type"])
@@ -313,10 +372,13 @@ def _default_grant(judge: Judge, item: Item, in_schema: bool) -> Optional[Defaul
     present = fields["ensure"] != "absent"
     if kind is None or "role" in fields.broken:
         return None
-    if in_schema and kind == "schema":
+    option = _grant_option(judge, fields, role)
+    if in_schema and kind in ("schema", "large_object"):
+        one = kind.replace("_", " ")
+        advice = "write the rule under default_privileges" if profile else "leave the schema out"
         judge.report(
             fields.place("on_type"),
-            "default privileges on schemas are global, because a schema does not lie in a schema: leave the schema out",
+            f"default privileges on {one}s are global, because a {one} does not lie in a schema: {advice}",
             role=role,
         )
         return None
@@ -335,6 +397,7 @@ def _default_grant(judge: Judge, item: Item, in_schema: bool) -> Optional[Defaul
         on_type=kind,
         source=judge.source(fields.path),
         present=present,
+        with_grant_option=option,
     )
 
 

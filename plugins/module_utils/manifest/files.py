@@ -122,7 +122,8 @@ class _Reader:
                 return BROKEN
             return node.value
         if tag == "int":
-            return int(node.value) if re.fullmatch(r"0|-?[1-9][0-9]*", node.value) else Unplain(node.value)
+            # Python refuses to convert thousands of digits; no number of a manifest has more than ten.
+            return int(node.value) if re.fullmatch(r"0|-?[1-9][0-9]{0,29}", node.value) else Unplain(node.value)
         if tag == "float":
             return Unplain(node.value)
         if tag in ("bool", "null", "timestamp"):

@@ -259,9 +259,11 @@ def _once_across(number: int, manifest: Manifest, twice: _Twice) -> None:
             twice.once_per_part(("edge", stanza.role, member.name), number, member.source, text, role=member.name)
     for rule in manifest.grants:
         for name in sorted(rule.privileges):
-            key = ("grant", rule.role, rule.object, rule.present, name)
-            text = f"the same rule for {show(rule.role)} ({name}) is declared in two files"
-            twice.once_per_part(key, number, rule.source, text, role=rule.role)
+            # Rules with columns meet where they name one column; the object itself is another target.
+            for column in rule.columns or (None,):
+                key = ("grant", rule.role, rule.object, column, rule.present, name)
+                text = f"the same rule for {show(rule.role)} ({name}) is declared in two files"
+                twice.once_per_part(key, number, rule.source, text, role=rule.role)
     for entry in manifest.default_privileges:
         for grant in entry.grant:
             for name in sorted(grant.privileges):

@@ -9,13 +9,13 @@
 An option is written as AnsibleModule wants it, plus keys that only this collection reads:
 
 - ``description``: paragraphs in Ansible's markup. ``in_effect``: what an omitted option means.
-- ``judge``: what kind of text it is (``texts.TEXTS``). ``minimum``, ``maximum``: of a number. ``nonempty``: an empty
-  list is an error. ``values``: the options of each value of a dict with free keys.
+- ``judge``: what kind of text it is (``texts.TEXTS``). ``or_number``: a whole number may stand for the text.
+  ``minimum``, ``maximum``: of a number. ``nonempty``: an empty list is an error. ``values``: the options of each value
+  of a dict with free keys.
 - ``about``: the key of an item that names the role the item is about. ``secret``: no message shows an item that is not
   even a dict, because it may hold a password.
 - ``refused``: keys that are wrong here, with what to say. ``choice_notes``: the same for choices.
 - ``not_yet``: keys that the collection knows and does not support yet, with which values of them that concerns.
-  ``choices_not_yet``: the same for choices. ``not_yet_true``: the same for the value true.
 
 No option of the manifest has ``default``: then an omitted one could not be told from a given one.
 """
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Mapping, Tuple
 
-from ..privileges import KIND_ALIASES, KINDS, KINDS_NOT_YET
+from ..privileges import KIND_ALIASES, KINDS
 
 Option = Dict[str, Any]
 Options = Dict[str, Option]
@@ -43,13 +43,11 @@ def _with_aliases(kinds: Tuple[str, ...]) -> Tuple[str, ...]:
     return kinds + tuple(alias for alias, kind in KIND_ALIASES.items() if kind in kinds)
 
 
-#: What ``object.type`` may be, and what it may be one day.
-OBJECT_TYPES = _with_aliases(tuple(kind for kind in KINDS if kind not in KINDS_NOT_YET))
-OBJECT_TYPES_NOT_YET = _with_aliases(tuple(kind for kind in KINDS if kind in KINDS_NOT_YET))
+#: What ``object.type`` may be.
+OBJECT_TYPES = _with_aliases(tuple(KINDS))
 
-#: The same for ``on_type`` of default privileges.
-ON_TYPES = _with_aliases(tuple(k.name for k in KINDS.values() if k.default_acl and k.name not in KINDS_NOT_YET))
-ON_TYPES_NOT_YET = _with_aliases(tuple(k.name for k in KINDS.values() if k.default_acl and k.name in KINDS_NOT_YET))
+#: What ``on_type`` of default privileges may be.
+ON_TYPES = _with_aliases(tuple(kind.name for kind in KINDS.values() if kind.default_acl))
 
 _PRIVILEGES: Option = {
     "type": "list",
@@ -59,6 +57,27 @@ _PRIVILEGES: Option = {
     "description": [
         "Privileges by their SQL names, in any case.",
         "V(ALL) means every privilege that the type has on the connected server's version.",
+    ],
+}
+
+#: The privileges of a rule that may have columns.
+_GRANT_PRIVILEGES: Option = {
+    **_PRIVILEGES,
+    "description": [
+        *_PRIVILEGES["description"],
+        "With columns they are SELECT, INSERT, UPDATE and REFERENCES, and V(ALL) means these four.",
+    ],
+}
+
+_COLUMNS: Option = {
+    "type": "list",
+    "elements": "str",
+    "nonempty": True,
+    "judge": "column",
+    "in_effect": "the object itself",
+    "description": [
+        "Columns to give the privileges on, or to take them from, instead of the object itself.",
+        "Only for the types V(table), V(view) and V(materialized_view).",
     ],
 }
 
@@ -73,11 +92,11 @@ _ENSURE: Option = {
 
 _WITH_GRANT_OPTION: Option = {
     "type": "bool",
-    "in_effect": "V(false)",
-    "not_yet_true": True,
+    "in_effect": "V(false), enforced",
     "description": [
         "Whether the role may grant the privileges onward.",
-        "V(true) is not supported yet.",
+        "Of several rules that give a role one privilege on one target, it is enough that one says V(true).",
+        "Not for C(PUBLIC), and not with V(absent).",
     ],
 }
 
@@ -85,22 +104,25 @@ _OBJECT_TYPE: Option = {
     "type": "str",
     "required": True,
     "choices": list(OBJECT_TYPES),
-    "choices_not_yet": OBJECT_TYPES_NOT_YET,
     "description": [
         "What kind of object.",
         "V(table) covers partitioned and foreign tables as well, V(function) (also written V(routine)) covers"
-        " functions, aggregates, window functions and procedures.",
+        " functions, aggregates, window functions and procedures, V(type) (also written V(domain)) covers enums,"
+        " domains, composite, range and base types.",
+        "V(parameter) needs PostgreSQL 15.",
     ],
 }
 
 _OBJECT_NAME: Option = {
     "type": "str",
     "judge": "object_name",
+    "or_number": True,
     "description": [
         "The object's name.",
         "V(*) means every object of the type in the schema that exists when the run reads the catalog, except those"
         " that belong to an extension.",
-        "A function is written C(name(argument types)), or with its bare name where that is not overloaded.",
+        "A function is written C(name(argument types)), or with its bare name where that is not overloaded. A parameter"
+        " is compared without case. A large object is named by its OID, as a number or in text.",
         "Required, except for the type V(database), where it defaults to the connected database.",
     ],
 }
@@ -119,6 +141,7 @@ _PROFILE_OBJECT: Option = {
             **_OBJECT_NAME,
             "description": [
                 "The object's name, or V(*).",
+                "A function is written C(name(argument types)), or with its bare name where that is not overloaded.",
                 "Required, except for the type V(schema), which means the bound schema and takes none.",
             ],
         },
@@ -131,16 +154,20 @@ _ON_TYPE: Option = {
     "type": "str",
     "required": True,
     "choices": list(ON_TYPES),
-    "choices_not_yet": ON_TYPES_NOT_YET,
     "choice_notes": {
         "view": "default privileges on table cover views as well",
         "materialized_view": "default privileges on table cover materialized views as well",
-        "database": "databases have no default privileges",
+        **{
+            name: f"a {name} has no default privileges"
+            for name in OBJECT_TYPES
+            if name not in (*ON_TYPES, "view", "materialized_view")
+        },
     },
     "description": [
         "The kind of objects still to be created.",
-        "V(table) covers views and materialized views as well, V(function) (also written V(routine)) every routine.",
-        "V(schema) is global only.",
+        "V(table) covers views and materialized views as well, V(function) (also written V(routine)) every routine,"
+        " V(type) (also written V(domain)) every type.",
+        "V(schema) and V(large_object) are global only. V(large_object) needs PostgreSQL 18.",
     ],
 }
 
@@ -160,11 +187,11 @@ PROFILE_OPTIONS: Options = {
         "elements": "dict",
         "in_effect": "none",
         "description": ["Privileges of each generated role, in the schema that it is generated for."],
-        "not_yet": {"columns": GIVEN},
         "refused": {"role": _PROFILE_ROLE},
         "options": {
-            "privileges": _PRIVILEGES,
+            "privileges": _GRANT_PRIVILEGES,
             "object": _PROFILE_OBJECT,
+            "columns": _COLUMNS,
             "with_grant_option": _WITH_GRANT_OPTION,
             "ensure": _ENSURE,
         },
@@ -319,8 +346,8 @@ SECTIONS: Options = {
             " optional.",
             "An item of C(grants) looks like one of O(grants), without C(role) and without C(object.schema): a target"
             " of the type V(schema) is the bound schema, every other target lies in it.",
-            "An item of C(default_privileges) has C(privileges), C(on_type) and C(ensure). The owner is the schema's"
-            " O(schemas[].owner), or O(default_owner) where the schema names none.",
+            "An item of C(default_privileges) has C(privileges), C(on_type), C(with_grant_option) and C(ensure). The"
+            " owner is the schema's O(schemas[].owner), or O(default_owner) where the schema names none.",
         ],
     },
     "role_pattern": {
@@ -459,7 +486,6 @@ SECTIONS: Options = {
             "Several rules for one object add up. A rule that names an object beats one with V(*), whichever says"
             " V(absent). Two rules of one level that contradict each other are an error.",
         ],
-        "not_yet": {"columns": GIVEN},
         "options": {
             "role": {
                 "type": "str",
@@ -467,7 +493,7 @@ SECTIONS: Options = {
                 "judge": "grantee",
                 "description": ["The role that holds the privileges. C(PUBLIC), in any case, means everyone."],
             },
-            "privileges": _PRIVILEGES,
+            "privileges": _GRANT_PRIVILEGES,
             "object": {
                 "type": "dict",
                 "required": True,
@@ -483,12 +509,14 @@ SECTIONS: Options = {
                         "judge": "schema",
                         "description": [
                             "The schema that the object lies in.",
-                            "Required, except for the types V(schema) and V(database), which take none.",
+                            "Required for the types V(table), V(view), V(materialized_view), V(sequence), V(function)"
+                            " and V(type). The others lie in no schema and take none.",
                         ],
                     },
                     "name": _OBJECT_NAME,
                 },
             },
+            "columns": _COLUMNS,
             "with_grant_option": _WITH_GRANT_OPTION,
             "ensure": _ENSURE,
         },
@@ -545,8 +573,8 @@ SECTIONS: Options = {
                         **_ENSURE,
                         "description": [
                             "V(absent) takes the privileges away from the role.",
-                            "The EXECUTE that C(PUBLIC) has on new functions by default can only be taken away"
-                            " globally: without O(default_privileges[].schema).",
+                            "The EXECUTE on new functions and the USAGE on new types that C(PUBLIC) has by default can"
+                            " only be taken away globally: without O(default_privileges[].schema).",
                         ],
                     },
                 },

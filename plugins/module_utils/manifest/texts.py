@@ -40,11 +40,9 @@ def show(value: Any) -> str:
         return "true" if value else "false"
     if value is None:
         return "null"
-    if isinstance(value, Unplain):
-        return value.text
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()
-    text = value if isinstance(value, str) else str(value)
+    text = value if isinstance(value, str) else value.text if isinstance(value, Unplain) else str(value)
     if len(text) > _SHOWN:
         text = text[:_SHOWN] + "..."
     return repr(text) if isinstance(value, str) else text
@@ -121,6 +119,12 @@ def _declared_schema(text: str) -> str:
     if privileges.is_system_schema(text):
         raise Refused(f"{show(text)} is reserved for PostgreSQL's own schemas: rules may name objects in it, no more")
     return _schema(text)
+
+
+def _column(text: str) -> str:
+    if text == "*":
+        raise Refused("'*' is only for an object's name: write the columns, or leave them out for the whole object")
+    return check_name(text)
 
 
 def _object_name(text: str) -> str:
@@ -207,6 +211,7 @@ TEXTS: Mapping[str, Callable[[str], Any]] = {
     "schema": _schema,
     "declared_schema": _declared_schema,
     "object_name": _object_name,
+    "column": _column,
     "comment": _comment,
     "profile_name": _profile_name,
     "pattern": _pattern,

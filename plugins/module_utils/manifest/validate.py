@@ -12,7 +12,7 @@ import datetime
 import difflib
 import re
 from dataclasses import dataclass
-from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .. import privileges
 from ..problems import MANIFEST_INVALID, NOT_SUPPORTED, Problem
@@ -70,6 +70,12 @@ def join(path: str, key: object) -> str:
     """The path of a key in a dict."""
     name = key if isinstance(key, str) and re.fullmatch(r"[\w$@+-]+", key) else show(key)
     return f"{path}.{name}" if path else str(name)
+
+
+def no_text(raw: Any) -> str:
+    """What is wrong with a value that should be text."""
+    whole = isinstance(raw, (Mapping, list, tuple)) or raw is None
+    return f"must be text, not {describe(raw)}{'' if whole else ': quote it, or use | string in a template'}"
 
 
 class Suggester:
@@ -171,8 +177,6 @@ class Judge:
         if not isinstance(raw, Mapping):
             self.report(path, f"must be a dict, not {describe(raw, secret=self._secret)}")
             return None
-        if self._whole_is_not_yet(raw, options, path):
-            return None
         values: Dict[str, Any] = {}
         broken: Set[str] = set()
         written: Dict[str, object] = {}
@@ -196,15 +200,6 @@ class Judge:
                 self.report(join(path, name), "is required")
                 broken.add(name)
         return Fields(path, values, frozenset(broken))
-
-    def _whole_is_not_yet(self, raw: Mapping[Any, Any], options: Options, path: str) -> bool:
-        # Whatever else is wrong beside an unsupported kind of object, the message is only that it is not supported.
-        for name, option in options.items():
-            chosen = raw.get(name)
-            if isinstance(chosen, str) and chosen in option.get("choices_not_yet", ()):
-                self.not_yet(join(path, name), f"the {name} {show(chosen)}")
-                return True
-        return False
 
     def _key(self, key: Any, item: Any, holder: Option, path: str, broken: Set[str]) -> Optional[str]:
         """The option that a key means, or None (after saying why). What was probably meant counts as broken."""
@@ -257,6 +252,9 @@ class Judge:
                 return self._free_dict(raw, option, path)
             fields = self.fields(raw, option, path)
             return BROKEN if fields is None else fields
+        if option.get("or_number") and isinstance(raw, int) and not isinstance(raw, bool):
+            # Which texts may be numbers depends on other keys: whoever uses the value judges that.
+            return raw
         return self._text(raw, option, path)
 
     def _bool(self, raw: Any, option: Option, path: str) -> Any:
@@ -266,9 +264,6 @@ class Judge:
             value = raw.lower() == "true"
         if not isinstance(value, bool):
             self.report(path, f"must be true or false, not {describe(raw)}; write true or false")
-            return BROKEN
-        if value and option.get("not_yet_true"):
-            self.not_yet(path, f"{path.rsplit('.', 1)[-1]}: true")
             return BROKEN
         return value
 
@@ -291,12 +286,7 @@ class Judge:
         if judge == "instant" and isinstance(raw, datetime.datetime):
             text = raw.isoformat()
         if not isinstance(text, str):
-            advice = (
-                ""
-                if isinstance(raw, (Mapping, list, tuple)) or raw is None
-                else ": quote it, or use | string in a template"
-            )
-            self.report(path, f"must be text, not {describe(raw)}{advice}")
+            self.report(path, no_text(raw))
             return BROKEN
         choices = option.get("choices")
         if choices is not None and text not in choices:
@@ -361,16 +351,29 @@ class Judge:
         return found
 
 
-def canonical_privileges(judge: Judge, items: Iterable[Item], kind: Optional[str]) -> FrozenSet[str]:
-    """The privileges of a rule as the catalog spells them; ALL swallows the others."""
+def canonical_privileges(
+    judge: Judge, items: Iterable[Item], kind: Optional[str], columns: bool = False
+) -> FrozenSet[str]:
+    """The privileges of a rule as the catalog spells them; ALL swallows the others.
+
+    On columns ALL is resolved here: they have the same privileges on every server.
+    """
     found: Set[str] = set()
     for item in items:
         name = privileges.canonical_privilege(item.value)
         if kind is not None and name != privileges.ALL:
-            known: AbstractSet[str] = privileges.KINDS[kind].privileges.keys()
+            known = _known_privileges(kind, columns)
             if name not in known:
                 listed = ", ".join([*known, privileges.ALL])
-                judge.report(item.path, f"{show(item.value)} is not a privilege of the type {kind}, which has {listed}")
+                what = f"columns, which have {listed}" if columns else f"the type {kind}, which has {listed}"
+                judge.report(item.path, f"{show(item.value)} is not a privilege of {what}")
                 continue
         found.add(name)
-    return frozenset({privileges.ALL}) if privileges.ALL in found else frozenset(found)
+    if privileges.ALL not in found:
+        return frozenset(found)
+    return frozenset(_known_privileges(kind, columns)) if kind and columns else frozenset({privileges.ALL})
+
+
+def _known_privileges(kind: str, columns: bool) -> Tuple[str, ...]:
+    table = privileges.KINDS[kind]
+    return tuple(name for name in table.privileges if not columns or name in table.column_privileges)

@@ -17,11 +17,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .manifest.model import INFINITY
 from .privileges import DEFAULT_ACL_KINDS
-from .state import Acl, Database, DefaultAcl, Entry, Group, Members, Membership, Role, Schema, Server, State
+from .state import (
+    Acl,
+    Database,
+    DefaultAcl,
+    Entry,
+    Group,
+    Members,
+    Membership,
+    Object,
+    Role,
+    Schema,
+    Server,
+    State,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -161,11 +174,11 @@ _TYPES = _GROUPS.format(
            json_build_array(t.oid::int8, t.typname) AS item
     FROM pg_type AS t
     LEFT JOIN pg_class AS c ON c.oid = t.typrelid
-    WHERE t.typnamespace = ANY(%s::oid[]) AND t.typacl IS NOT NULL
+    WHERE t.typnamespace = ANY(%s::oid[])
       AND t.typtype IN ('b', 'c', 'd', 'e', 'r') AND (t.typrelid = 0 OR c.relkind = 'c')
       AND NOT EXISTS (SELECT FROM pg_type AS e WHERE e.typarray = t.oid)
     """,
-    exploded=_EXPLODED.format(acl="acl"),
+    exploded=_EXPLODED.format(acl="coalesce(acl, acldefault('T', owner))"),
 )
 
 _DEFAULT_ACLS = """
@@ -178,6 +191,42 @@ SELECT p.oid::int8, p.pronamespace::int8, p.proname, p.proargtypes::oid[]::int8[
 FROM pg_proc AS p
 WHERE p.pronamespace = ANY(%s::oid[]) AND p.proname = ANY(%s)
 """
+
+# Objects outside schemas, by name. A parameter has a row only while somebody holds a privilege on it; its owner is the
+# bootstrap superuser (acldefault in acl.c). Custom parameters exist as soon as somebody names them.
+_NAMED = {
+    "language": ("pg_language", "lanname", "lanowner", "lanacl", "l"),
+    "foreign_data_wrapper": ("pg_foreign_data_wrapper", "fdwname", "fdwowner", "fdwacl", "F"),
+    "foreign_server": ("pg_foreign_server", "srvname", "srvowner", "srvacl", "S"),
+    "tablespace": ("pg_tablespace", "spcname", "spcowner", "spcacl", "t"),
+    "large_object": ("pg_largeobject_metadata", "oid::text", "lomowner", "lomacl", "L"),
+}
+_NAMED_QUERY = """
+SELECT '{kind}', o.oid::int8, o.{name}, o.{owner}::int8, o.{acl} IS NOT NULL, {exploded}, x.objid IS NOT NULL
+FROM {catalog} AS o
+LEFT JOIN pg_depend AS x ON x.objid = o.oid AND x.classid = '{class_}'::regclass AND x.deptype = 'e'
+     AND x.refclassid = 'pg_extension'::regclass
+WHERE o.{name} = ANY(%s)
+"""
+_PARAMETERS = """
+SELECT 'parameter', coalesce(p.oid::int8, -n.position), n.name, 10::int8, p.paracl IS NOT NULL, {exploded}, false
+FROM unnest(%s::text[]) WITH ORDINALITY AS n(name, position)
+LEFT JOIN pg_parameter_acl AS p ON p.parname = n.name
+WHERE p.oid IS NOT NULL OR n.name ~ '^[a-z_][a-z0-9_$]*([.][a-z_][a-z0-9_$]*)+$'
+   OR EXISTS (SELECT FROM pg_settings AS s WHERE lower(s.name) = n.name)
+""".format(exploded=_EXPLODED.format(acl="coalesce(p.paracl, acldefault('p', 10))"))
+
+# The relations that have columns of these names, for rules on columns: one index scan for each relation.
+_ATTRIBUTES = """
+SELECT a.attname, json_agg(a.attrelid::int8)::text
+FROM pg_attribute AS a
+JOIN pg_class AS c ON c.oid = a.attrelid
+WHERE c.relnamespace = ANY(%s::oid[]) AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
+  AND a.attname = ANY(%s) AND NOT a.attisdropped
+GROUP BY a.attname
+"""
+
+_UNTRUSTED = "SELECT lanname FROM pg_language WHERE NOT lanpltrusted"
 
 _TYPE_OIDS = """
 SELECT t.position, to_regtype(t.name)::oid::int8
@@ -322,6 +371,40 @@ def read_objects(
         DefaultAcl(owner, schema, DEFAULT_ACL_KINDS.get(letter, letter), acls(exploded))
         for owner, schema, letter, exploded in defaults
     )
+
+
+def read_named(connection: Connection[Any], names: Mapping[str, Sequence[str]]) -> Tuple[Tuple[Group, ...], Set[str]]:
+    """Objects outside schemas by kind and name, and the untrusted languages, which take no grants: one round trip."""
+    queries: List[Query] = []
+    for kind, wanted in names.items():
+        if kind == "parameter":
+            queries.append((_PARAMETERS, (list(wanted),)))
+            continue
+        catalog, name, owner, acl, letter = _NAMED[kind]
+        exploded = _EXPLODED.format(acl=f"coalesce(o.{acl}, acldefault('{letter}', o.{owner}))")
+        class_ = "pg_largeobject" if kind == "large_object" else catalog
+        query = _NAMED_QUERY.format(
+            kind=kind, catalog=catalog, class_=class_, name=name, owner=owner, acl=acl, exploded=exploded
+        )
+        queries.append((query, (list(wanted),)))
+    if not queries:
+        return (), set()
+    *families, untrusted = fetch(connection, [*queries, (_UNTRUSTED, ())])
+    acls = _Acls()
+    groups = tuple(
+        Group(kind, None, owner, acls(exploded, explicit), Members.of([Object(oid, name)]), extension)
+        for rows in families
+        for kind, oid, name, owner, explicit, exploded, extension in rows
+    )
+    return groups, {row[0] for row in untrusted}
+
+
+def read_attributes(
+    connection: Connection[Any], schemas: Sequence[int], names: Sequence[str]
+) -> Mapping[str, FrozenSet[int]]:
+    """The relations of some schemas that have each of these columns: one round trip."""
+    (rows,) = fetch(connection, [(_ATTRIBUTES, (list(schemas), list(names)))])
+    return {name: frozenset(json.loads(oids)) for name, oids in rows}
 
 
 def read_routine_types(

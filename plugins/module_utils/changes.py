@@ -112,35 +112,41 @@ class AlterSchemaOwner:
 
 
 class Target(NamedTuple):
-    """What a privilege is on: some objects of one kind in one schema, all of one owner. ``column``: that column of
-    each.
-    """
+    """What a privilege is on: objects of one kind in one schema, all of one owner. ``columns``: these columns of each."""
 
     kind: str
     schema: Optional[str]
     objects: Tuple[Object, ...]
     owner: RoleRef
-    column: Optional[str] = None
+    columns: Tuple[str, ...] = ()
     extension: bool = False
 
 
 @dataclass(frozen=True)
 class Grant:
-    """Give privileges on objects. ``again``: kept ones that another statement of the plan takes along."""
+    """Give privileges on objects.
+
+    ``again``: kept ones that another statement of the plan takes along. ``late``: only after the revokes, one of which
+    would take it along. ``run_as``: the role in whose name the statement runs, None for the executor.
+    """
 
     target: Target
     grantee: RoleRef
     privileges: FrozenSet[str]
     with_grant_option: bool = False
     again: bool = False
+    late: bool = False
+    run_as: Optional[RoleRef] = None
 
 
 @dataclass(frozen=True)
 class Revoke:
     """Take privileges on objects away, or with ``option_only`` just their grant option, as one grantor gave them.
 
-    ``explicit``: the manifest says ``ensure: absent``. Otherwise the privileges are surplus. ``dependents``: who holds
-    one of them because this grantee gave it onward.
+    ``explicit``: the manifest says ``ensure: absent``. Otherwise the privileges are surplus. ``run_as``: the role in
+    whose name the statement runs, None for the executor. ``depth``: how many grantors lie between the owner and this
+    one. ``cascade``: with ``option_only``, take along what the grantee gave onward. ``again``: it only undoes a grant
+    that the plan itself needed for a moment.
     """
 
     target: Target
@@ -149,7 +155,18 @@ class Revoke:
     grantor: RoleRef
     option_only: bool = False
     explicit: bool = False
-    dependents: Tuple[RoleRef, ...] = ()
+    run_as: Optional[RoleRef] = None
+    depth: int = 0
+    cascade: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class LendUsage:
+    """Let a role use a schema for as long as it takes to run statements in its name."""
+
+    role: RoleRef
+    schema: str
 
 
 @dataclass(frozen=True)
@@ -161,6 +178,7 @@ class GrantDefault:
     kind: str
     grantee: RoleRef
     privileges: FrozenSet[str]
+    with_grant_option: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,6 +211,7 @@ Change = Union[
     AlterSchemaOwner,
     Grant,
     Revoke,
+    LendUsage,
     GrantDefault,
     RevokeDefault,
 ]

@@ -30,14 +30,7 @@ from .changes import (
     Withheld,
 )
 from .policy import Policy
-from .privileges import (
-    BOOTSTRAP_OID,
-    DEFAULT_ACL_KINDS,
-    KINDS_NOT_YET,
-    PUBLIC_OID,
-    is_predefined,
-    is_provider,
-)
+from .privileges import BOOTSTRAP_OID, KINDS, PUBLIC_OID, SHARED_KINDS, is_predefined, is_provider
 from .state import RoleRef, State
 
 
@@ -139,10 +132,10 @@ def extension_member(change: Change, context: Context) -> Optional[str]:
 
 
 def shared_object(change: Change, context: Context) -> Optional[str]:
-    """An undeclared grantee on another database, which that database's own manifest may speak of."""
-    if isinstance(change, Revoke) and change.target.kind == "database" and not change.explicit:
-        other = change.target.objects[0].name != context.state.server.database
-        if other and change.grantee.name not in context.policy.roles:
+    """An undeclared grantee on an object that every database of the cluster sees: another manifest may speak of it."""
+    if isinstance(change, Revoke) and change.target.kind in SHARED_KINDS and not change.explicit:
+        here = change.target.kind == "database" and change.target.objects[0].name == context.state.server.database
+        if not here and change.grantee.name not in context.policy.roles:
             return "shared_object"
     return None
 
@@ -163,14 +156,8 @@ def unmanaged_default(change: Change, context: Context) -> Optional[str]:
 
 
 def unknown_kind(change: Change, context: Context) -> Optional[str]:
-    """What the collection cannot change yet: columns, grant options, and some kinds of objects."""
-    if isinstance(change, Revoke):
-        if change.target.column is not None or change.option_only or change.target.kind in KINDS_NOT_YET:
-            return "unknown_kind"
-    if isinstance(change, RevokeDefault):
-        if change.option_only or change.kind in KINDS_NOT_YET or change.kind not in DEFAULT_ACL_KINDS.values():
-            return "unknown_kind"
-    return None
+    """Default privileges on a kind that only a later server knows."""
+    return "unknown_kind" if isinstance(change, RevokeDefault) and change.kind not in KINDS else None
 
 
 def undeclared_grantee(change: Change, context: Context) -> Optional[str]:

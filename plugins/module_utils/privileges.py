@@ -157,10 +157,21 @@ KINDS: Mapping[str, Kind] = {
 #: Other names that the manifest accepts for a kind.
 KIND_ALIASES: Mapping[str, str] = {"routine": "function", "domain": "type"}
 
-#: Kinds that a manifest cannot name yet; their differences in the database are reported, not reconciled.
-KINDS_NOT_YET: FrozenSet[str] = frozenset(
-    {"type", "language", "foreign_data_wrapper", "foreign_server", "tablespace", "parameter", "large_object"}
+#: Kinds outside schemas that are looked up by the names that rules give; schemas and databases are read anyway.
+NAMED_KINDS: Tuple[str, ...] = (
+    "language",
+    "foreign_data_wrapper",
+    "foreign_server",
+    "tablespace",
+    "parameter",
+    "large_object",
 )
+
+#: Kinds whose objects every database of a cluster shares.
+SHARED_KINDS: FrozenSet[str] = frozenset({"database", "tablespace", "parameter"})
+
+#: Kinds that a manifest cannot name yet.
+KINDS_NOT_YET: FrozenSet[str] = frozenset()
 
 #: Other spellings of a privilege that SQL accepts.
 PRIVILEGE_ALIASES: Mapping[str, str] = {"TEMP": "TEMPORARY"}

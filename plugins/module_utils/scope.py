@@ -18,28 +18,28 @@ from .privileges import KINDS, PUBLIC, is_system_schema
 
 @dataclass(frozen=True)
 class Scope:
-    """``schemas`` and ``databases``: the managed ones, each with what claims it.
+    """``schemas`` and ``shared`` (by kind and name): what is managed, each with what claims it.
 
     ``claimed_by_rules``: the managed schemas that nothing but a grant or a default privilege claims. ``inspected``: the
     schemas whose objects the run has to read, which includes those that rules only touch.
     """
 
     schemas: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
-    databases: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
+    shared: Mapping[Tuple[str, str], Tuple[str, ...]] = field(default_factory=dict)
     claimed_by_rules: FrozenSet[str] = frozenset()
     inspected: FrozenSet[str] = frozenset()
 
     def summary(self) -> Mapping[str, Tuple[str, ...]]:
         """Every managed schema and shared object, with what claims it, for the result."""
         claims = {f"schema {name}": sources for name, sources in self.schemas.items()}
-        claims.update((f"database {name}", sources) for name, sources in self.databases.items())
+        claims.update((f"{kind.replace('_', ' ')} {name}", sources) for (kind, name), sources in self.shared.items())
         return dict(sorted(claims.items()))
 
 
 def scope_of(policy: Policy, schemas: Iterable[str], database: str) -> Scope:
     """The scope of a policy in a database that has these schemas. ``database``: the connected one's name."""
     claims: Dict[str, List[str]] = {}
-    databases: Dict[str, List[str]] = {}
+    shared: Dict[Tuple[str, str], List[str]] = {}
     inspected: Set[str] = set()
     for desired in policy.schemas.values():
         claims.setdefault(desired.name, []).append(desired.source)
@@ -51,12 +51,10 @@ def scope_of(policy: Policy, schemas: Iterable[str], database: str) -> Scope:
     by_declaration = frozenset(claims)
     for rule in policy.rules:
         claims_something = rule.present and rule.role != PUBLIC
-        if rule.kind == "database":
-            if claims_something:
-                databases.setdefault(rule.name or database, []).append(rule.source)
-            continue
         schema = rule.schema if KINDS[rule.kind].in_schema else rule.name if rule.kind == "schema" else None
         if schema is None:
+            if claims_something:
+                shared.setdefault((rule.kind, rule.name or database), []).append(rule.source)
             continue
         if KINDS[rule.kind].in_schema:
             inspected.add(schema)
@@ -68,7 +66,7 @@ def scope_of(policy: Policy, schemas: Iterable[str], database: str) -> Scope:
                 claims.setdefault(default.schema, []).append(default.source)
     return Scope(
         schemas={name: _brief(sources) for name, sources in sorted(claims.items())},
-        databases={name: _brief(sources) for name, sources in sorted(databases.items())},
+        shared={place: _brief(sources) for place, sources in sorted(shared.items())},
         claimed_by_rules=frozenset(claims) - by_declaration,
         inspected=frozenset(inspected | set(claims)),
     )

@@ -150,6 +150,12 @@ class Members:
     text: str
     _decoded: List[Object] = field(default_factory=list, compare=False, repr=False)
 
+    @classmethod
+    def of(cls, objects: Iterable[Object]) -> "Members":
+        """Members that are known already."""
+        found = sorted(objects)
+        return cls(len(found), "", found)
+
     def objects(self) -> List[Object]:
         """The objects in the order of their OIDs."""
         if not self._decoded and self.count:
@@ -229,6 +235,8 @@ class State:
     schemas: Mapping[int, Schema]
     databases: Mapping[int, Database]
     groups: Tuple[Group, ...] = ()
+    #: Objects outside schemas that rules name, one group each; schemas and databases are not among them.
+    named: Tuple[Group, ...] = ()
     default_acls: Tuple[DefaultAcl, ...] = ()
     _names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     _schema_names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)

@@ -10,35 +10,51 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
+from dataclasses import dataclass
+from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple, Union
 
 from ..changes import Grant, Revoke, Target
 from ..policy import Policy
 from ..privileges import DEFAULT_COVERS, PUBLIC, PUBLIC_OID
 from ..scope import Scope
 from ..state import Acl, Group, Members, Object, State
-from .targets import BoundRules, Grantees, Wanted, privileges_of
+from .targets import BoundRules, Grantees, Lookups, Wanted, privileges_of
 
-#: Privileges by owner, kind and schema (None: in every schema), then by grantee.
-Permitted = Mapping[Tuple[int, str, Optional[str]], Mapping[int, FrozenSet[str]]]
+#: What one grantee may hold without being asked, and whether with grant option.
+Allowed = Mapping[str, bool]
+#: That by owner, kind and schema (None: in every schema), then by grantee.
+Permitted = Mapping[Tuple[int, str, Optional[str]], Mapping[int, Allowed]]
 
 _NOTHING = Wanted()
+_NO_ACL = Acl(frozenset())
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Objects that are alike and about which the rules say the same. ``managed``: surplus on them is drift."""
+
+    group: Group
+    target: Target
+    wanted: Grantees
+    managed: bool
 
 
 def shared_groups(state: State) -> List[Group]:
-    """Schemas and databases in the shape of groups, one object each."""
+    """Objects outside schemas in the shape of groups, one object each."""
 
     def one(kind: str, oid: int, name: str, owner: int, acl: Acl) -> Group:
         return Group(kind, None, owner, acl, Members(1, json.dumps([[oid, name]])))
 
-    return [one("schema", s.oid, s.name, s.owner, s.acl) for s in state.schemas.values()] + [
-        one("database", d.oid, d.name, d.owner, d.acl) for d in state.databases.values()
+    return [
+        *(one("schema", s.oid, s.name, s.owner, s.acl) for s in state.schemas.values()),
+        *(one("database", d.oid, d.name, d.owner, d.acl) for d in state.databases.values()),
+        *state.named,
     ]
 
 
 def permitted_by_defaults(policy: Policy, state: State) -> Permitted:
     """What a declared default privilege allows on objects that exist already: neither required nor surplus there."""
-    permitted: Dict[Tuple[int, str, Optional[str]], Dict[int, FrozenSet[str]]] = defaultdict(dict)
+    permitted: Dict[Tuple[int, str, Optional[str]], Dict[int, Dict[str, bool]]] = defaultdict(dict)
     for rule in policy.default_rules:
         owner = state.role_oid(rule.owner)
         grantee = PUBLIC_OID if rule.role == PUBLIC else state.role_oid(rule.role)
@@ -46,20 +62,64 @@ def permitted_by_defaults(policy: Policy, state: State) -> Permitted:
             continue
         privileges = privileges_of(rule.privileges, rule.kind, state.server.version)
         for kind in DEFAULT_COVERS[rule.kind]:
-            grantees = permitted[owner, kind, rule.schema]
-            grantees[grantee] = grantees.get(grantee, frozenset()) | privileges
+            allowed = permitted[owner, kind, rule.schema].setdefault(grantee, {})
+            for privilege in privileges:
+                allowed[privilege] = allowed.get(privilege, False) or rule.with_grant_option
     return permitted
 
 
+class Relations:
+    """The relations that column privileges are on, by OID. Decoded when somebody asks, which few runs do."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._acls: Dict[int, Acl] = {}
+
+    def acl(self, oid: int) -> Acl:
+        """A relation's own ACL."""
+        if not self._acls:
+            for group in self._state.groups:
+                if group.column is None and group.kind in ("table", "view", "materialized_view", "sequence"):
+                    self._acls.update((item.oid, group.acl) for item in group.members.objects())
+        return self._acls.get(oid, _NO_ACL)
+
+
+def column_groups(state: State, rules: BoundRules, lookups: Lookups) -> Iterator[Group]:
+    """Columns that rules speak of and that carry no ACL, grouped by what their relations are grouped by."""
+    if not rules.columns:
+        return
+    with_acl: Dict[Tuple[Optional[int], Optional[str]], Set[int]] = defaultdict(set)
+    for group in state.groups:
+        if group.column is not None:
+            with_acl[group.schema, group.column].update(item.oid for item in group.members.objects())
+    for group in state.groups:
+        if group.column is not None or group.schema is None:
+            continue
+        for column in sorted(rules.columns.get((group.kind, state.schemas[group.schema].name), ())):
+            oids = lookups.columns.get(column, frozenset()) - with_acl[group.schema, column]
+            found = [item for item in group.members.objects() if item.oid in oids]
+            if found:
+                yield Group(
+                    group.kind, group.schema, group.owner, _NO_ACL, Members.of(found), group.extension, column
+                )
+
+
 def privilege_changes(
-    policy: Policy, state: State, scope: Scope, rules: BoundRules
-) -> Tuple[List[Union[Grant, Revoke]], List[str]]:
-    """Every difference of privileges on objects, and warnings about rules that can never do anything."""
+    policy: Policy, state: State, scope: Scope, rules: BoundRules, lookups: Lookups
+) -> Tuple[List[Union[Grant, Revoke]], List[Bucket], List[str]]:
+    """Every difference of privileges on objects.
+
+    Beside the changes: the buckets in which somebody else than the owner gave something, and warnings about rules that
+    can never do anything.
+    """
     permitted = permitted_by_defaults(policy, state)
+    relations = Relations(state)
     changes: List[Union[Grant, Revoke]] = []
+    onward: List[Bucket] = []
     owners_spared: Set[Tuple[str, str]] = set()
-    for group in (*shared_groups(state), *state.groups):
+    for group in (*shared_groups(state), *state.groups, *column_groups(state, rules, lookups)):
         schema = None if group.schema is None else state.schemas[group.schema].name
+        foreign = any(entry.grantor != group.owner for entry in group.acl.entries)
         for objects, grantees, named in _buckets(group, schema, rules):
             managed = _is_managed(group, schema, objects, scope)
             if not managed and not grantees:
@@ -68,52 +128,49 @@ def privilege_changes(
                 permitted.get((group.owner, group.kind, schema), {}),
                 permitted.get((group.owner, group.kind, None), {}),
             )
-            differences = list(_differences(group, grantees, allowed, managed))
-            absent_for_owner = named and group.owner in grantees and grantees[group.owner].absent
-            if absent_for_owner:
+            differences = list(_differences(group, grantees, allowed if group.column is None else (), managed))
+            if named and group.owner in grantees and grantees[group.owner].absent:
                 owners_spared.update((state.ref(group.owner).name, _label(schema, item)) for item in objects or ())
-            if not differences:
+            if not differences and not foreign:
                 continue
             target = Target(
                 group.kind,
                 schema,
                 tuple(group.members.objects() if objects is None else objects),
                 state.ref(group.owner),
-                group.column,
+                () if group.column is None else (group.column,),
                 group.extension and not (named and _claimed(grantees)),
             )
-            for grantee, privileges, grantor, flags in differences:
-                if grantor is None:
-                    changes.append(Grant(target, state.ref(grantee), privileges))
-                else:
-                    dependents = _granted_onward(group, grantee, privileges)
-                    changes.append(
-                        Revoke(
-                            target,
-                            state.ref(grantee),
-                            privileges,
-                            state.ref(grantor),
-                            *flags,
-                            dependents=tuple(state.ref(oid) for oid in dependents),
-                        )
-                    )
+            if foreign:
+                onward.append(Bucket(group, target, grantees, managed))
+            changes.extend(_changes(differences, target, state, relations))
     warnings = [
         f"{owner} owns {label}: an owner's own privileges are never taken away, so ensure: absent does nothing there"
         for owner, label in sorted(owners_spared)
     ]
-    return changes, warnings
+    return changes, onward, warnings
+
+
+def _changes(
+    differences: Iterable["_Difference"], target: Target, state: State, relations: Relations
+) -> Iterator[Union[Grant, Revoke]]:
+    for grantee, privileges, grantor, option, explicit in differences:
+        ref = state.ref(grantee)
+        if grantor is not None:
+            yield Revoke(target, ref, privileges, state.ref(grantor), option, explicit)
+        elif target.columns and grantee == target.owner.oid:
+            # What an owner holds on its relation reaches every column.
+            for privilege in sorted(privileges):
+                lacking = tuple(i for i in target.objects if privilege not in relations.acl(i.oid).of(grantee))
+                if lacking:
+                    yield Grant(target._replace(objects=lacking), ref, frozenset((privilege,)), option)
+        else:
+            yield Grant(target, ref, privileges, option)
 
 
 def _claimed(grantees: Grantees) -> bool:
     """Whether a present rule for a role is among these, which makes an extension's object managed like any other."""
     return any(grantee != PUBLIC_OID and wanted.present for grantee, wanted in grantees.items())
-
-
-def _granted_onward(group: Group, grantor: int, privileges: FrozenSet[str]) -> List[int]:
-    """Who holds one of these privileges because this grantee, who is not the owner, gave it away."""
-    return sorted(
-        {entry.grantee for entry in group.acl.entries if entry.grantor == grantor and entry.privilege in privileges}
-    )
 
 
 def _label(schema: Optional[str], item: Object) -> str:
@@ -125,15 +182,12 @@ def _buckets(
 ) -> Iterator[Tuple[Optional[List[Object]], Grantees, bool]]:
     """The group in parts to decide alike: each named object singly, then the rest (None for the whole group).
 
-    Wildcards leave out what belongs to an extension, and nothing can be said about columns yet.
+    Wildcards leave out what belongs to an extension.
     """
-    if group.column is not None:
-        yield None, {}, False
-        return
     wildcard: Grantees = {}
     if schema is not None and not group.extension:
-        wildcard = rules.wildcards.get((group.kind, schema), {})
-    names = rules.names_in.get((group.kind, schema or ""))
+        wildcard = rules.wildcards.get((group.kind, schema, group.column), {})
+    names = rules.names_in.get((group.kind, schema or "", group.column))
     if not names:
         yield None, wildcard, False
         return
@@ -143,7 +197,7 @@ def _buckets(
         if key not in names:
             rest.append(item)
             continue
-        named = rules.named[group.kind, schema, key]
+        named = rules.named[group.kind, schema, key, group.column]
         grantees = {
             grantee: named.get(grantee, _NOTHING).over(wildcard.get(grantee, _NOTHING))
             for grantee in {**named, **wildcard}
@@ -157,40 +211,58 @@ def _is_managed(group: Group, schema: Optional[str], objects: Optional[List[Obje
     if schema is not None:
         return schema in scope.schemas
     name = (group.members.objects() if objects is None else objects)[0].name
-    return name in (scope.schemas if group.kind == "schema" else scope.databases)
+    return name in scope.schemas if group.kind == "schema" else (group.kind, name) in scope.shared
 
 
-#: Grantee, privileges, then for a revoke its grantor and (option_only, explicit).
-Difference = Tuple[int, FrozenSet[str], Optional[int], Tuple[bool, bool]]
+class _Difference(NamedTuple):
+    """``grantor`` None: to grant, ``option`` with grant option. Else to revoke, ``option`` only the grant option."""
+
+    grantee: int
+    privileges: FrozenSet[str]
+    grantor: Optional[int]
+    option: bool
+    explicit: bool = False
 
 
 def _differences(
     group: Group,
     grantees: Grantees,
-    allowed: Iterable[Mapping[int, FrozenSet[str]]],
+    allowed: Iterable[Mapping[int, Allowed]],
     managed: bool,
-) -> Iterator[Difference]:
-    """What differs for each grantee of one bucket. An owner's own privileges and PUBLIC's are only ever added to,
-    but for what a rule takes from PUBLIC by name."""
+) -> Iterator[_Difference]:
+    """What differs for each grantee of one bucket.
+
+    An owner's own privileges and PUBLIC's are only ever added to, but for what a rule takes from PUBLIC by name.
+    """
     acl = group.acl.grantees()
     for grantee in sorted({*grantees, *acl}):
         wanted = grantees.get(grantee, _NOTHING)
         held = acl.get(grantee, {})
-        missing = wanted.present - held.keys()
-        if missing:
-            yield grantee, frozenset(missing), None, (False, False)
-        if grantee == group.owner:
+        plain = (wanted.present - wanted.option) - held.keys()
+        # An owner counts as having every grant option.
+        owner = grantee == group.owner
+        option = {p for p in wanted.option if p not in held or not (owner or any(e.grantable for e in held[p]))}
+        if plain:
+            yield _Difference(grantee, frozenset(plain), None, False)
+        if option:
+            yield _Difference(grantee, frozenset(option), None, True)
+        if owner:
             continue
+        may = {}
+        for by in allowed:
+            for privilege, with_option in by.get(grantee, {}).items():
+                may[privilege] = may.get(privilege, False) or with_option
         surplus: Dict[Tuple[int, bool, bool], Set[str]] = defaultdict(set)
         for privilege, entries in held.items():
             explicit = privilege in wanted.absent
-            keep = privilege in wanted.present or any(privilege in by.get(grantee, ()) for by in allowed)
+            keep = privilege in wanted.present or privilege in may
             if not explicit and (grantee == PUBLIC_OID or not (managed or keep)):
                 continue
+            keep_option = privilege in wanted.option or may.get(privilege, False)
             for entry in entries:
                 if explicit or not keep:
                     surplus[entry.grantor, False, explicit].add(privilege)
-                elif entry.grantable and privilege in wanted.present:
+                elif entry.grantable and not keep_option and (managed or privilege in wanted.present):
                     surplus[entry.grantor, True, False].add(privilege)
         for (grantor, option_only, explicit), privileges in sorted(surplus.items()):
-            yield grantee, frozenset(privileges), grantor, (option_only, explicit)
+            yield _Difference(grantee, frozenset(privileges), grantor, option_only, explicit)

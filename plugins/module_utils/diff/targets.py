@@ -19,25 +19,33 @@ from ..problems import Problem
 from ..signatures import split_signature
 from ..state import Group, Object, State
 
-#: A wildcard's place: kind and schema.
-Place = Tuple[str, str]
-#: A named object: kind, schema or None, and its name or, for a routine, its OID.
-Name = Tuple[str, Optional[str], object]
+#: A wildcard's place: kind, schema, and the column that it is about, None for the objects themselves.
+Place = Tuple[str, str, Optional[str]]
+#: A named object: kind, schema or None, its name or, for a routine, its OID, and the column.
+Name = Tuple[str, Optional[str], object, Optional[str]]
 
 
 @dataclass
 class Wanted:
-    """What rules say about one grantee: privileges to be there, and privileges to be gone."""
+    """What rules say about one grantee: privileges to be there, those of them with grant option, those to be gone."""
 
     present: Set[str] = field(default_factory=set)
     absent: Set[str] = field(default_factory=set)
+    option: Set[str] = field(default_factory=set)
 
     def over(self, weaker: Wanted) -> Wanted:
         """This one's rules, with the weaker ones where this says nothing: a named rule beats a wildcard."""
         return Wanted(
             self.present | (weaker.present - self.absent),
             self.absent | (weaker.absent - self.present),
+            self.option | (weaker.option - self.absent),
         )
+
+    def add(self, privileges: FrozenSet[str], *, present: bool, option: bool) -> None:
+        """Add what one rule says."""
+        (self.present if present else self.absent).update(privileges)
+        if option:
+            self.option.update(privileges)
 
 
 Grantees = Dict[int, Wanted]
@@ -45,20 +53,26 @@ Grantees = Dict[int, Wanted]
 
 @dataclass(frozen=True)
 class BoundRules:
-    """Rules by what they are about. ``managed``: objects outside schemas that a present rule for a role names."""
+    """Rules by what they are about. ``columns``: the columns that rules speak of, by kind and schema."""
 
     wildcards: Mapping[Place, Grantees]
     named: Mapping[Name, Grantees]
     names_in: Mapping[Place, FrozenSet[object]]
-    managed: FrozenSet[Name]
+    columns: Mapping[Tuple[str, str], FrozenSet[str]]
 
 
 @dataclass(frozen=True)
-class Routines:
-    """What the server says about the routines that rules name: input types of each, and the OID of each type's text."""
+class Lookups:
+    """What the server says about names in rules, read beside the state.
+
+    ``arguments``: the input types of each routine of a named kind. ``types``: the OID of each type's text. ``columns``:
+    the relations that have a column of this name. ``untrusted``: languages that take no grants.
+    """
 
     arguments: Mapping[int, Tuple[int, ...]] = field(default_factory=dict)
     types: Mapping[str, Optional[int]] = field(default_factory=dict)
+    columns: Mapping[str, FrozenSet[int]] = field(default_factory=dict)
+    untrusted: FrozenSet[str] = frozenset()
 
 
 def privileges_of(rule_privileges: FrozenSet[str], kind: str, version: int) -> FrozenSet[str]:
@@ -66,8 +80,21 @@ def privileges_of(rule_privileges: FrozenSet[str], kind: str, version: int) -> F
     return KINDS[kind].privileges_on(version) if ALL in rule_privileges else rule_privileges
 
 
-def too_new(privileges: FrozenSet[str], kind: str, version: int, source: str) -> Optional[Problem]:
-    """A problem where the server's version does not have one of these privileges."""
+def too_new(
+    privileges: FrozenSet[str], kind: str, version: int, source: str, *, default: bool = False
+) -> Optional[Problem]:
+    """A problem where the server's version does not have the kind, or one of these privileges.
+
+    ``default``: it is about default privileges, which some kinds have later than privileges.
+    """
+    since = KINDS[kind].default_since if default else KINDS[kind].since
+    if since > version:
+        what = "default privileges on " if default else "privileges on "
+        return Problem(
+            path=source,
+            message=f"{what}{KINDS[kind].keyword.lower()}s need PostgreSQL {since}; this server is {version}",
+            code="unsupported_version",
+        )
     late = sorted(p for p in privileges - {ALL} if KINDS[kind].privileges.get(p, 0) > version)
     if not late:
         return None
@@ -80,15 +107,15 @@ def too_new(privileges: FrozenSet[str], kind: str, version: int, source: str) ->
     )
 
 
-def bind(policy: Policy, state: State, groups: Iterable[Group], routines: Routines) -> Tuple[BoundRules, List[Problem]]:
+def bind(policy: Policy, state: State, lookups: Lookups) -> Tuple[BoundRules, List[Problem]]:
     """The rules bound to a state, and a problem for each one that names what is not there."""
     version = state.server.version
     problems: List[Problem] = []
     wildcards: Dict[Place, Grantees] = defaultdict(dict)
     named: Dict[Name, Grantees] = defaultdict(dict)
-    managed: Set[Name] = set()
-    inventory = _Inventory(state, groups, {(r.kind, r.schema) for r in policy.rules if r.name != "*"})
-    sources: Dict[Tuple[Name, int, str], Tuple[bool, str]] = {}
+    columns: Dict[Tuple[str, str], Set[str]] = defaultdict(set)
+    inventory = _Inventory(policy, state, lookups)
+    said: Dict[Tuple[Name, int, str], Tuple[bool, str]] = {}
     for rule in policy.rules:
         late = too_new(rule.privileges, rule.kind, version, rule.source)
         if late:
@@ -101,42 +128,59 @@ def bind(policy: Policy, state: State, groups: Iterable[Group], routines: Routin
         if rule.name == "*" and rule.schema is not None:
             if state.schema_named(rule.schema) is None:
                 problems.append(_no_schema(rule, state))
-            else:
-                _add(wildcards[rule.kind, rule.schema], grantee, privileges, rule.present)
+                continue
+            problems.extend(inventory.wildcard_columns(rule))
+            for column in rule.columns or (None,):
+                wanted = wildcards[rule.kind, rule.schema, column].setdefault(grantee, Wanted())
+                wanted.add(privileges, present=rule.present, option=rule.with_grant_option)
+            columns[rule.kind, rule.schema].update(rule.columns)
             continue
-        name, problem = inventory.resolve(rule, routines)
+        name, problem = inventory.resolve(rule)
         if name is None:
             problems.append(problem or _no_schema(rule, state))
             continue
-        for privilege in privileges:
-            known = sources.setdefault((name, grantee, privilege), (rule.present, rule.source))
-            if known[0] != rule.present:
-                problems.append(
-                    Problem(
-                        path=rule.source,
-                        role=rule.role,
-                        object=str(rule.name),
-                        message=f"this contradicts {known[1]}: the same routine, once present and once absent",
-                    )
-                )
-                break
-        _add(named[name], grantee, privileges, rule.present)
-        if rule.present and rule.role != PUBLIC:
-            managed.add(name)
+        kind, schema, key = name
+        columns[kind, schema or ""].update(rule.columns)
+        for column in rule.columns or (None,):
+            full = (kind, schema, key, column)
+            contradiction = _contradiction(said, full, grantee, privileges, rule)
+            if contradiction:
+                problems.append(contradiction)
+            named[full].setdefault(grantee, Wanted()).add(
+                privileges, present=rule.present, option=rule.with_grant_option
+            )
     names_in: Dict[Place, Set[object]] = defaultdict(set)
-    for kind, schema, key in named:
-        names_in[kind, schema or ""].add(key)
+    for kind, schema, key, column in named:
+        names_in[kind, schema or "", column].add(key)
     return (
         BoundRules(
-            wildcards, named, {place: frozenset(names) for place, names in names_in.items()}, frozenset(managed)
+            wildcards,
+            named,
+            {place: frozenset(names) for place, names in names_in.items()},
+            {place: frozenset(found) for place, found in columns.items() if found},
         ),
         problems,
     )
 
 
-def _add(grantees: Grantees, grantee: int, privileges: FrozenSet[str], present: bool) -> None:
-    wanted = grantees.setdefault(grantee, Wanted())
-    (wanted.present if present else wanted.absent).update(privileges)
+def _contradiction(
+    said: Dict[Tuple[Name, int, str], Tuple[bool, str]],
+    name: Name,
+    grantee: int,
+    privileges: FrozenSet[str],
+    rule: Rule,
+) -> Optional[Problem]:
+    """Two named rules that only turn out to be about the same routine once it is resolved."""
+    for privilege in sorted(privileges):
+        present, source = said.setdefault((name, grantee, privilege), (rule.present, rule.source))
+        if present != rule.present:
+            return Problem(
+                path=rule.source,
+                role=rule.role,
+                object=str(rule.name),
+                message=f"this contradicts {source}: the same object, once present and once absent",
+            )
+    return None
 
 
 def _no_schema(rule: Rule, state: State) -> Problem:
@@ -153,22 +197,29 @@ def _no_schema(rule: Rule, state: State) -> Problem:
     )
 
 
+#: A resolved object: kind, schema or None, and its name or, for a routine, its OID.
+_Resolved = Tuple[str, Optional[str], object]
+
+
 class _Inventory:
     """The objects in the places that named rules speak of. Only those places are decoded."""
 
-    def __init__(self, state: State, groups: Iterable[Group], places: Set[Tuple[str, Optional[str]]]) -> None:
+    def __init__(self, policy: Policy, state: State, lookups: Lookups) -> None:
         self._state = state
+        self._lookups = lookups
         self._objects: Dict[Tuple[str, str], Dict[str, List[Object]]] = defaultdict(lambda: defaultdict(list))
-        schemas = {schema for kind, schema in places if KINDS[kind].in_schema}
-        for group in groups:
-            if group.column is not None or group.schema is None:
+        schemas = {
+            rule.schema for rule in policy.rules if KINDS[rule.kind].in_schema and (rule.name != "*" or rule.columns)
+        }
+        for group in (*state.groups, *state.named):
+            if group.column is not None:
                 continue
-            schema = state.schemas[group.schema].name
-            if schema in schemas:
+            schema = "" if group.schema is None else state.schemas[group.schema].name
+            if group.schema is None or schema in schemas:
                 for item in group.members.objects():
                     self._objects[group.kind, schema][item.name].append(item)
 
-    def resolve(self, rule: Rule, routines: Routines) -> Tuple[Optional[Name], Optional[Problem]]:
+    def resolve(self, rule: Rule) -> Tuple[Optional[_Resolved], Optional[Problem]]:
         """The rule's object, or what is wrong with its name."""
         if rule.kind == "database":
             name = self._state.server.database if rule.name is None else rule.name
@@ -178,19 +229,47 @@ class _Inventory:
         if rule.kind == "schema":
             found = self._state.schema_named(str(rule.name))
             return (None, None) if found is None else (("schema", None, rule.name), None)
+        if not KINDS[rule.kind].in_schema:
+            return self._outside(rule)
         schema = rule.schema or ""
         if self._state.schema_named(schema) is None:
             return None, None
         if rule.kind == "function":
-            return self._routine(rule, schema, routines)
-        if rule.name in self._objects[rule.kind, schema]:
-            return (rule.kind, schema, rule.name), None
-        return None, self._missing(rule, schema)
+            return self._routine(rule, schema)
+        here = self._objects[rule.kind, schema].get(str(rule.name))
+        if not here:
+            return None, self._missing(rule, schema)
+        absent = [c for c in rule.columns if here[0].oid not in self._lookups.columns.get(c, ())]
+        if absent:
+            label = f"{schema}.{rule.name}"
+            return None, self._problem(rule, f"{label} has no column {', '.join(absent)}", where="columns")
+        return (rule.kind, schema, rule.name), None
 
-    def _problem(self, rule: Rule, message: str, hint: Optional[str] = None) -> Problem:
+    def wildcard_columns(self, rule: Rule) -> List[Problem]:
+        """A column that none of the wildcard's relations has, where there are relations at all."""
+        schema = rule.schema or ""
+        relations = {item.oid for found in self._objects[rule.kind, schema].values() for item in found}
+        absent = [c for c in rule.columns if relations and not relations & self._lookups.columns.get(c, frozenset())]
+        if not absent:
+            return []
+        word = rule.kind.replace("_", " ")
+        message = f"no {word} in schema {schema} has a column {', '.join(absent)}"
+        return [self._problem(rule, message, where="columns")]
+
+    def _outside(self, rule: Rule) -> Tuple[Optional[_Resolved], Optional[Problem]]:
+        word = KINDS[rule.kind].keyword.lower()
+        if rule.kind == "language" and rule.name in self._lookups.untrusted:
+            return None, self._problem(rule, f"language {rule.name} is not trusted, so it takes no grants")
+        if rule.name in self._objects[rule.kind, ""]:
+            return (rule.kind, None, rule.name), None
+        return None, self._problem(rule, f'{word} "{rule.name}" does not exist')
+
+    def _problem(
+        self, rule: Rule, message: str, hint: Optional[str] = None, *, where: str = "object.name"
+    ) -> Problem:
         label = f"{rule.schema}.{rule.name}" if rule.schema else str(rule.name)
         return Problem(
-            path=f"{rule.source}.object.name",
+            path=f"{rule.source}.{where}",
             role=rule.role,
             object=label,
             message=message,
@@ -216,7 +295,7 @@ class _Inventory:
             f'Did you mean "{near[0]}"?' if near else None,
         )
 
-    def _routine(self, rule: Rule, schema: str, routines: Routines) -> Tuple[Optional[Name], Optional[Problem]]:
+    def _routine(self, rule: Rule, schema: str) -> Tuple[Optional[_Resolved], Optional[Problem]]:
         known = self._objects["function", schema]
         text = str(rule.name)
         bare = known.get(text, [])
@@ -229,9 +308,9 @@ class _Inventory:
         for name, arguments in split_signature(text):
             candidates = known.get(name, [])
             same_name = same_name or candidates
-            oids = tuple(self._type(argument, schema, routines) for argument in arguments)
+            oids = tuple(self._type(argument, schema) for argument in arguments)
             for item in candidates:
-                if routines.arguments.get(item.oid) == oids:
+                if self._lookups.arguments.get(item.oid) == oids:
                     return ("function", schema, item.oid), None
         if same_name:
             listed = ", ".join(item.label for item in same_name)
@@ -243,10 +322,9 @@ class _Inventory:
             f"Did you mean {known[near[0]][0].label}?" if near else None,
         )
 
-    @staticmethod
-    def _type(text: str, schema: str, routines: Routines) -> Optional[int]:
-        found = routines.types.get(text)
-        return found if found is not None else routines.types.get(qualified(text, schema))
+    def _type(self, text: str, schema: str) -> Optional[int]:
+        found = self._lookups.types.get(text)
+        return found if found is not None else self._lookups.types.get(qualified(text, schema))
 
 
 def qualified(text: str, schema: str) -> str:

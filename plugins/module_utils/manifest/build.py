@@ -301,7 +301,7 @@ _PARAMETER_WORD = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ff
 
 
 def _parameter(text: str) -> str:
-    # An extension's parameter has two or more parts, each as long as a name may be. PostgreSQL folds no more than ASCII.
+    # An extension's parameter has parts, each as long as a name may be. PostgreSQL folds no more than ASCII.
     for word in text.split("."):
         if not _PARAMETER_WORD.fullmatch(word):
             raise Refused(f"{show(text)} is not a parameter's name")

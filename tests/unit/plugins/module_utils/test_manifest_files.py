@@ -80,6 +80,17 @@ RULES: List[Tuple[str, str, str]] = [
     ("roles: [{name: app, connection_limit: 0x10}]", "roles[0].connection_limit", "not the number 0x10"),
     ("roles: [{name: app, connection_limit: '5'}]", "roles[0].connection_limit", "must be a whole number"),
     ("roles: [{name: app, connection_limit: 1_0}]", "roles[0].connection_limit", "not the number 1_0"),
+    (
+        "grants: [{role: PUBLIC, privileges: [SELECT], on: {type: large_object, name: 010}}]",
+        "grants[0].object.name",
+        "must be text, not the number 010: quote it",
+    ),
+    (
+        "grants: [{role: PUBLIC, privileges: [SELECT], on: {type: large_object, name: 0}}]",
+        "grants[0].object.name",
+        "'0' is not a large object's OID",
+    ),
+    (f"roles: [{{name: {'9' * 5000}}}]", "roles[0].name", f"must be text, not the number {'9' * 70}...: quote it"),
     ("roles: [{name: app, login: 'true'}]", "roles[0].login", "must be true or false, not the text 'true'"),
     ("roles: [{name: app, valid_until: 2027-01-31}]", "roles[0].valid_until", "must be text, not the date"),
     ("roles: [{name: app, valid_until: 2027-01-31 10:00:00}]", "roles[0].valid_until", "has no time zone"),
@@ -275,6 +286,7 @@ def test_several_files_are_one_manifest(tmp_path: Path) -> None:
 
 
 RULE = "{role: app, privileges: [%s], object: {type: table, schema: s, name: t}}"
+COLUMNS = "{role: app, privileges: [%s], object: {type: table, schema: s, name: t}, columns: [%s]}"
 DEFAULT = "default_privileges: [{owner: o, schema: s, grant: [{role: app, privileges: [%s], on_type: table}]}]"
 
 TWICE: List[Tuple[str, str, str, str]] = [
@@ -308,6 +320,30 @@ TWICE: List[Tuple[str, str, str, str]] = [
         "grants[1]",
         "the same rule for 'app' (INSERT) is declared in two files: in a.yml: grants[0] and in b.yml: grants[1]",
     ),
+    (
+        f"grants: [{COLUMNS % ('ALL', 'b, a')}]",
+        f"grants: [{RULE % 'UPDATE'}, {COLUMNS % ('SELECT', 'c, b')}]",
+        "grants[1]",
+        "the same rule for 'app' (SELECT) is declared in two files: in a.yml: grants[0] and in b.yml: grants[1]",
+    ),
+    (
+        f"grants: [{COLUMNS % ('SELECT', 'a')}]",
+        f"grants: [{COLUMNS[:-1] % ('SELECT', 'a')}, with_grant_option: true}}]",
+        "grants[0]",
+        "the same rule for 'app' (SELECT) is declared in two files",
+    ),
+    (
+        "grants: [{role: app, privileges: [SET], object: {type: parameter, name: Work_Mem}}]",
+        "grants: [{role: app, privileges: [SET], object: {type: parameter, name: work_mem}}]",
+        "grants[0]",
+        "the same rule for 'app' (SET) is declared in two files",
+    ),
+    (
+        "grants: [{role: app, privileges: [SELECT], object: {type: large_object, name: 7}}]",
+        "grants: [{role: app, privileges: [SELECT], object: {type: large_object, name: '07'}}]",
+        "grants[0]",
+        "the same rule for 'app' (SELECT) is declared in two files",
+    ),
     (DEFAULT % "SELECT", DEFAULT % "select", "default_privileges[0].grant[0]", "the same default privilege for 'app'"),
     ("default_owner: a", "default_owner: b", "default_owner", "'b' differs from 'a' in a.yml: default_owner"),
     (
@@ -331,6 +367,9 @@ def test_what_two_files_declare_names_both(tmp_path: Path, one: str, other: str,
     "one, other",
     [
         (f"grants: [{RULE % 'SELECT'}]", f"grants: [{RULE % 'INSERT'}]"),
+        (f"grants: [{RULE % 'SELECT'}]", f"grants: [{COLUMNS % ('SELECT', 'a')}]"),
+        (f"grants: [{COLUMNS % ('SELECT', 'a')}]", f"grants: [{COLUMNS % ('SELECT', 'b')}]"),
+        (f"grants: [{COLUMNS % ('SELECT', 'a')}]", f"grants: [{COLUMNS % ('INSERT', 'a')}]"),
         ("memberships: [{role: g, members: [{name: m}]}]", "memberships: [{role: g, members: [{name: n}]}]"),
         ("default_owner: a", "default_owner: a"),
         ("schemas: [{name: s, owner: a}]", "schemas: [{name: s}]"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import pytest
+from ansible_collections.pg_access.reconcile.plugins.module_utils import privileges
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest import load, spec
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.model import (
     DefaultGrantEntry,
@@ -49,8 +50,8 @@ def grant(**changes: Any) -> Dict[str, Any]:
 
 
 def target(**keys: Any) -> Dict[str, Any]:
-    privilege = {"schema": "USAGE", "database": "CONNECT", "function": "EXECUTE", "routine": "EXECUTE"}
-    return grant(object=keys, privileges=[privilege.get(keys.get("type", ""), "SELECT")])
+    kind = privileges.canonical_kind(keys.get("type", ""))
+    return grant(object=keys, privileges=[next(iter(privileges.KINDS[kind].privileges)) if kind else "SELECT"])
 
 
 def role(**keys: Any) -> Dict[str, Any]:
@@ -69,6 +70,9 @@ def profile(**keys: Any) -> Dict[str, Any]:
 def profile_grant(**keys: Any) -> Dict[str, Any]:
     return profile(grants=[{"privileges": ["USAGE"], "object": {"type": "schema"}, **keys}])
 
+
+#: Kinds that lie in no schema, besides schemas and databases.
+OUTSIDE = ("language", "foreign_data_wrapper", "foreign_server", "tablespace", "parameter", "large_object")
 
 # Each: what is given, where the message points, what it says.
 RULES: List[Tuple[Dict[str, Any], str, str]] = [
@@ -335,7 +339,184 @@ RULES: List[Tuple[Dict[str, Any], str, str]] = [
     (target(type="function", schema="s", name="f(int)(int)"), "grants[0].object.name", "is not a routine"),
     (target(type="function", schema="s", name="(int)"), "grants[0].object.name", "is not a routine"),
     (target(type="routine", schema="s", name='f("int)'), "grants[0].object.name", "is not a routine"),
+    (
+        target(type="table", schema="s", name=5),
+        "grants[0].object.name",
+        "must be text, not the number 5: quote it, or use | string in a template",
+    ),
+    (target(schema="s", name=5, type="tabel"), "grants[0].object.type", "did you mean 'table'?"),
+    (target(type="type", name="t"), "grants[0].object.schema", "is required: a type lies in a schema"),
+    (target(type="domain", schema="s"), "grants[0].object.name", "is required: the type's name, or '*'"),
+    (
+        grant(object={"type": "type", "schema": "s", "name": "t"}),
+        "grants[0].privileges[0]",
+        "'SELECT' is not a privilege of the type type, which has USAGE, ALL",
+    ),
+    (
+        grant(object={"type": "parameter", "name": "work_mem"}, privileges=["SET", "ALTER"]),
+        "grants[0].privileges[1]",
+        "'ALTER' is not a privilege of the type parameter, which has SET, ALTER SYSTEM, ALL",
+    ),
+    (
+        grant(object={"type": "large_object", "name": 16}, privileges=["USAGE"]),
+        "grants[0].privileges[0]",
+        "'USAGE' is not a privilege of the type large_object, which has SELECT, UPDATE, ALL",
+    ),
+    *(
+        case
+        for kind in OUTSIDE
+        for case in (
+            (
+                target(type=kind, schema="s", name="1"),
+                "grants[0].object.schema",
+                f"a {kind} does not lie in a schema: leave it out",
+            ),
+            (target(type=kind), "grants[0].object.name", f"is required: the {kind}'s name"),
+            (target(type=kind, name="*"), "grants[0].object.name", "'*' is only for objects in a schema"),
+            (
+                profile_grant(object={"type": kind, "name": "1"}, privileges=["ALL"]),
+                "profiles.editor.grants[0].object.type",
+                f"a profile's objects lie in its schema, a {kind} does not: write the rule under grants",
+            ),
+        )
+    ),
+    *(
+        (target(type=kind, name=5), "grants[0].object.name", "must be text, not the number 5")
+        for kind in OUTSIDE
+        if kind != "large_object"
+    ),
+    *(
+        (target(type=kind, name=LONG), "grants[0].object.name", "is 64 bytes long")
+        for kind in OUTSIDE
+        if kind != "large_object"
+    ),
+    (target(type="parameter", name=f"ext.{LONG}"), "grants[0].object.name", "is 64 bytes long"),
+    *(
+        (target(type="parameter", name=name), "grants[0].object.name", f"{name!r} is not a parameter's name")
+        for name in ("a b", "a..b", ".a", "a.", "1a", "a-b", "a.$b", 'a"b', "work_mem = 1")
+    ),
+    *(
+        (
+            target(type="large_object", name=name),
+            "grants[0].object.name",
+            f"{str(name)!r} is not a large object's OID: write a whole number between 1 and 4294967295",
+        )
+        for name in (0, -1, 4294967296, 2**70, "0", "000", "-1", "+5", "4294967296", "5 ", "1e3", "0x10", "٣", "lo")
+    ),
+    (target(type="large_object", name=5.0), "grants[0].object.name", "must be text, not the number 5.0"),
+    (target(type="large_object", name=True), "grants[0].object.name", "must be text, not the boolean true"),
+    (target(type="large_object", name=[5]), "grants[0].object.name", "must be text, not a list"),
+    # columns
+    (grant(columns=[]), "grants[0].columns", "must not be empty"),
+    (grant(columns="a"), "grants[0].columns", "must be a list, not the text 'a'"),
+    (grant(columns=[5]), "grants[0].columns[0]", "must be text, not the number 5"),
+    (grant(columns=["a", None]), "grants[0].columns[1]", "must not be null"),
+    (grant(columns=["a", ""]), "grants[0].columns[1]", "must not be empty"),
+    (grant(columns=["a", LONG]), "grants[0].columns[1]", "is 64 bytes long"),
+    (grant(columns=["*"]), "grants[0].columns[0]", "'*' is only for an object's name"),
+    *(
+        (
+            grant(object=object_, columns=["a"], privileges=["ALL"]),
+            "grants[0].columns",
+            f"is only for table, view, materialized_view, not for the type {object_['type']}: leave it out",
+        )
+        for object_ in (
+            {"type": "sequence", "schema": "s", "name": "q"},
+            {"type": "function", "schema": "s", "name": "f"},
+            {"type": "type", "schema": "s", "name": "t"},
+            {"type": "schema", "name": "s"},
+            {"type": "database"},
+            {"type": "large_object", "name": 5},
+        )
+    ),
+    (
+        grant(columns=["a"], privileges=["SELECT", "DELETE"]),
+        "grants[0].privileges[1]",
+        "'DELETE' is not a privilege of columns, which have SELECT, INSERT, UPDATE, REFERENCES, ALL",
+    ),
+    (grant(columns=["a"], privileges=["MAINTAIN"]), "grants[0].privileges[0]", "is not a privilege of columns"),
+    (grant(columns=["a"], privileges=["USAGE"]), "grants[0].privileges[0]", "is not a privilege of columns"),
+    (profile_grant(columns=["a"]), "profiles.editor.grants[0].columns", "is only for table, view, materialized_view"),
+    (
+        profile_grant(columns=["a"], object={"type": "view", "name": "*"}, privileges=["TRIGGER"]),
+        "profiles.editor.grants[0].privileges[0]",
+        "'TRIGGER' is not a privilege of columns",
+    ),
+    # the grant option
+    (grant(with_grant_option="yes"), "grants[0].with_grant_option", "must be true or false, not the text 'yes'"),
+    (
+        grant(with_grant_option=True, role="Public"),
+        "grants[0].with_grant_option",
+        "PUBLIC cannot have the grant option",
+    ),
+    (
+        grant(with_grant_option=True, ensure="absent"),
+        "grants[0].with_grant_option",
+        "a rule with ensure: absent gives nothing: leave it out",
+    ),
+    (
+        grant(with_grant_option="True", ensure="absent", role="PUBLIC", columns=["a"]),
+        "grants[0].with_grant_option",
+        "PUBLIC cannot have the grant option",
+    ),
+    (
+        profile_grant(with_grant_option=True, ensure="absent"),
+        "profiles.editor.grants[0].with_grant_option",
+        "a rule with ensure: absent gives nothing",
+    ),
+    (
+        default({"owner": "o"}, with_grant_option=True, role="PUBLIC"),
+        "default_privileges[0].grant[0].with_grant_option",
+        "PUBLIC cannot have the grant option",
+    ),
+    (
+        default({"owner": "o", "schema": "s"}, with_grant_option=True, ensure="absent"),
+        "default_privileges[0].grant[0].with_grant_option",
+        "a rule with ensure: absent gives nothing",
+    ),
+    (
+        profile(
+            default_privileges=[
+                {"privileges": ["SELECT"], "on_type": "table", "with_grant_option": True, "ensure": "absent"}
+            ]
+        ),
+        "profiles.editor.default_privileges[0].with_grant_option",
+        "a rule with ensure: absent gives nothing",
+    ),
     # default privileges
+    *(
+        (
+            default({"owner": "o"}, on_type=kind),
+            "default_privileges[0].grant[0].on_type",
+            f"a {kind} has no default privileges",
+        )
+        for kind in ("database", *OUTSIDE)
+        if kind != "large_object"
+    ),
+    (
+        default({"owner": "o", "schema": "s"}, on_type="large_object"),
+        "default_privileges[0].grant[0].on_type",
+        "default privileges on large objects are global, because a large object does not lie in a schema: leave the"
+        " schema out",
+    ),
+    (
+        profile(default_privileges=[{"privileges": ["SELECT"], "on_type": "large_object"}]),
+        "profiles.editor.default_privileges[0].on_type",
+        "because a large object does not lie in a schema: write the rule under default_privileges",
+    ),
+    (
+        default({"owner": "o"}, on_type="domain", privileges=["SELECT"]),
+        "default_privileges[0].grant[0].privileges[0]",
+        "'SELECT' is not a privilege of the type type, which has USAGE, ALL",
+    ),
+    *(
+        (
+            default({"owner": "o", "schema": "s"}, on_type=kind, privileges=[name], role="PUBLIC", ensure="absent"),
+            "default_privileges[0].grant[0].ensure",
+            "the USAGE that PUBLIC has on every new type cannot be taken away for one schema",
+        )
+        for kind, name in (("type", "USAGE"), ("domain", "ALL"))
+    ),
     (
         default({"owner": "o", "schema": "s"}, on_type="schema", privileges=["USAGE"]),
         "default_privileges[0].grant[0].on_type",
@@ -426,26 +607,6 @@ NOT_YET: List[Tuple[Dict[str, Any], str]] = [
     ({"retirements": [{"role": "x"}]}, "retirements"),
     ({"retirements": "nonsense"}, "retirements"),
     ({"scope": {"roles": ["x*"]}}, "scope.roles"),
-    (grant(columns=["a"]), "grants[0].columns"),
-    (grant(with_grant_option=True), "grants[0].with_grant_option"),
-    (default({"owner": "o"}, with_grant_option="True"), "default_privileges[0].grant[0].with_grant_option"),
-    (profile_grant(with_grant_option=True), "profiles.editor.grants[0].with_grant_option"),
-    (profile_grant(columns=["a"]), "profiles.editor.grants[0].columns"),
-    (default({"owner": "o"}, on_type="type", privileges=["USAGE"]), "default_privileges[0].grant[0].on_type"),
-    (default({"owner": "o"}, on_type="large_object"), "default_privileges[0].grant[0].on_type"),
-    *(
-        (target(type=kind, name=5, schema=[], bogus=1), "grants[0].object.type")
-        for kind in (
-            "type",
-            "domain",
-            "language",
-            "foreign_data_wrapper",
-            "foreign_server",
-            "tablespace",
-            "parameter",
-            "large_object",
-        )
-    ),
     *(
         ({option: "x"}, option)
         for option in (
@@ -667,6 +828,128 @@ def test_a_grant_is_present_unless_it_says_absent() -> None:
     assert not one_grant(ensure="absent").present
 
 
+def test_columns_are_sorted_and_each_once() -> None:
+    found = one_grant(columns=["b", "a", "B", "b"], privileges=["update", "SELECT"])
+    assert found.columns == ("B", "a", "b")
+    assert found.privileges == {"SELECT", "UPDATE"}
+    assert one_grant(columns=None).columns == ()
+    assert one_grant(columns=["ctid", "a b", "*x"], ensure="absent").columns == ("*x", "a b", "ctid")
+
+
+@pytest.mark.parametrize("kind", ["table", "view", "materialized_view"])
+@pytest.mark.parametrize("name", ["t", "*"])
+def test_all_on_columns_is_what_columns_have(kind: str, name: str) -> None:
+    target_ = {"type": kind, "schema": "s", "name": name}
+    found = one_grant(object=target_, columns=["a"], privileges=["delete", "ALL"][1:])
+    assert found.privileges == {"SELECT", "INSERT", "UPDATE", "REFERENCES"}
+    assert one_grant(object=target_, columns=["a"], privileges=["select", "all privileges"]).privileges == (
+        found.privileges
+    )
+    assert one_grant(object=target_, privileges=["ALL"]).privileges == {"ALL"}
+
+
+def test_columns_in_profiles() -> None:
+    found = load.load(
+        profile_grant(object={"type": "table", "name": "*"}, privileges=["ALL"], columns=["b", "a"])
+    ).profiles["editor"]
+    assert found.grants == (
+        GrantEntry(
+            None,
+            frozenset({"SELECT", "INSERT", "UPDATE", "REFERENCES"}),
+            ObjectEntry("table", None, "*"),
+            "profiles.editor.grants[0]",
+            columns=("a", "b"),
+        ),
+    )
+
+
+def test_columns_that_cannot_be_used_do_not_become_the_whole_object() -> None:
+    broken = {**grant(columns=[5])["grants"][0], "ensure": "absent"}
+    assert places({"grants": [grant()["grants"][0], broken]}) == ["grants[1].columns[0]"]
+    assert load.draft(grant(columns=[5])).manifest.grants == ()
+    assert load.draft(grant(columns=[])).manifest.grants == ()
+
+
+@pytest.mark.parametrize("text, value", [(True, True), ("True", True), (False, False), ("false", False), (None, False)])
+def test_the_grant_option(text: Any, value: bool) -> None:
+    assert one_grant(with_grant_option=text).with_grant_option is value
+    assert one_grant(with_grant_option=text, columns=["a"]).with_grant_option is value
+    found = load.load(profile_grant(with_grant_option=text)).profiles["editor"].grants[0]
+    assert found.with_grant_option is value
+    entry = load.load(default({"owner": "o"}, with_grant_option=text)).default_privileges[0].grant[0]
+    assert entry.with_grant_option is value
+    raw = profile(default_privileges=[{"privileges": ["SELECT"], "on_type": "table", "with_grant_option": text}])
+    assert load.load(raw).profiles["editor"].default_privileges[0].with_grant_option is value
+
+
+def test_no_grant_option_is_fine_for_public_and_for_absent() -> None:
+    assert not one_grant(role="PUBLIC", with_grant_option=False).with_grant_option
+    assert not one_grant(ensure="absent", with_grant_option=False).with_grant_option
+
+
+@pytest.mark.parametrize(
+    "kind, given, name",
+    [
+        ("language", "plpgsql", "plpgsql"),
+        ("language", "PLperl", "PLperl"),
+        ("foreign_data_wrapper", "My wrapper", "My wrapper"),
+        ("foreign_server", "a.b", "a.b"),
+        ("tablespace", "Fast", "Fast"),
+        ("parameter", "Work_Mem", "work_mem"),
+        ("parameter", "work_mem", "work_mem"),
+        ("parameter", "My.Ext$.Éx_1", "my.ext$.Éx_1"),
+        ("parameter", f"{'A' * 63}.{'b' * 63}", f"{'a' * 63}.{'b' * 63}"),
+        ("large_object", 16403, "16403"),
+        ("large_object", "16403", "16403"),
+        ("large_object", "007", "7"),
+        ("large_object", 1, "1"),
+        ("large_object", "4294967295", "4294967295"),
+        ("large_object", 4294967295, "4294967295"),
+    ],
+)
+def test_objects_outside_schemas(kind: str, given: Any, name: str) -> None:
+    found = load.load(target(type=kind, name=given)).grants[0]
+    assert found.object == ObjectEntry(kind, None, name)
+
+
+def test_privileges_of_parameters() -> None:
+    found = one_grant(object={"type": "parameter", "name": "work_mem"}, privileges=["alter  system", "set"])
+    assert found.privileges == {"ALTER SYSTEM", "SET"}
+
+
+@pytest.mark.parametrize("kind", ["type", "domain"])
+@pytest.mark.parametrize("name", ["mood", "*"])
+def test_a_domain_is_a_type(kind: str, name: str) -> None:
+    found = load.load(target(type=kind, schema="s", name=name)).grants[0]
+    assert found.object == ObjectEntry("type", "s", name)
+    raw = profile_grant(object={"type": kind, "name": name})
+    assert load.load(raw).profiles["editor"].grants[0].object == ObjectEntry("type", None, name)
+
+
+def test_default_privileges_of_every_kind() -> None:
+    for on_type, name, schema in [
+        *(("table", "MAINTAIN", schema) for schema in (None, "s")),
+        *(("type", "USAGE", schema) for schema in (None, "s")),
+        *(("domain", "ALL", schema) for schema in (None, "s")),
+        ("schema", "CREATE", None),
+        ("large_object", "UPDATE", None),
+        ("large_object", "ALL", None),
+    ]:
+        entry = load.load(default({"owner": "o", "schema": schema}, on_type=on_type, privileges=[name]))
+        kind = privileges.canonical_kind(on_type)
+        assert entry.default_privileges[0].grant[0].on_type == kind
+    assert set(spec.ON_TYPES) == {
+        "table",
+        "sequence",
+        "function",
+        "routine",
+        "type",
+        "domain",
+        "schema",
+        "large_object",
+    }
+
+
 def test_default_privileges() -> None:
     entry = load.load(default({"owner": "o", "scope": {"type": "global"}}, on_type="routine", privileges=["EXECUTE"]))
     found = entry.default_privileges[0]
@@ -677,9 +960,10 @@ def test_default_privileges() -> None:
 
 
 def test_public_can_get_per_schema_and_lose_globally() -> None:
-    rule = {"on_type": "function", "privileges": ["EXECUTE"], "role": "PUBLIC"}
-    load.load(default({"owner": "o", "schema": "s"}, **rule))
-    load.load(default({"owner": "o"}, ensure="absent", **rule))
+    for kind, name in (("function", "EXECUTE"), ("type", "USAGE")):
+        rule = {"on_type": kind, "privileges": [name], "role": "PUBLIC"}
+        load.load(default({"owner": "o", "schema": "s"}, **rule))
+        load.load(default({"owner": "o"}, ensure="absent", **rule))
     load.load(default({"owner": "o", "schema": "s"}, role="PUBLIC", ensure="absent"))
 
 

@@ -41,6 +41,16 @@ WHOLE = {
         {"role": "app", "privileges": ["CONNECT"], "object": {"type": "database"}},
         {"role": "PUBLIC", "privileges": ["ALL"], "object": {"type": "schema", "name": "inv"}, "ensure": "absent"},
         {"role": "old", "privileges": ["EXECUTE"], "on": {"type": "function", "schema": "inv", "name": "f(int)"}},
+        {
+            "role": "app",
+            "privileges": ["ALL"],
+            "object": {"type": "view", "schema": "inv", "name": "v"},
+            "columns": ["a", "b"],
+            "with_grant_option": True,
+        },
+        {"role": "app", "privileges": ["SELECT"], "object": {"type": "large_object", "name": 16403}},
+        {"role": "app", "privileges": ["ALTER SYSTEM"], "object": {"type": "parameter", "name": "work_mem"}},
+        {"role": "PUBLIC", "privileges": ["USAGE"], "object": {"type": "domain", "schema": "inv", "name": "*"}},
     ],
     "default_privileges": [
         {"scope": {"type": "global"}, "grant": [{"role": "app", "privileges": ["USAGE"], "on_type": "schema"}]}
@@ -53,7 +63,22 @@ ODD: List[Any] = [
     *([], [None], [[]], ["x", "x"], {}, {"": None}, {"name": "x"}, {"true": {}}, {"type": "type"}, [{"role": "old"}]),
 ]
 
-KEYS = ["", "x", "true", "on", "name", "role", "password", "retirements", "members", "columns", "a.b", "\ud800", "é"]
+KEYS = [
+    "",
+    "x",
+    "true",
+    "on",
+    "name",
+    "role",
+    "password",
+    "retirements",
+    "members",
+    "columns",
+    "schema",
+    "a.b",
+    "\ud800",
+    "é",
+]
 
 
 def places(value: Any, path: Tuple[Any, ...] = ()) -> Iterator[Tuple[Any, ...]]:

@@ -441,6 +441,40 @@ CLASHES: List[Tuple[Dict[str, Any], Dict[str, Any], str]] = [
     (rule(privileges=("ALL",)), rule(privileges=("ALL",), **ABSENT), "ALL for 'app' on table s.t"),
     (rule(**STAR), rule(**STAR, **ABSENT), "SELECT for 'app' on table s.*"),
     (rule("PUBLIC"), rule("public", **ABSENT), "SELECT for PUBLIC on table s.t"),
+    (rule(with_grant_option=True), rule(**ABSENT), "SELECT for 'app' on table s.t"),
+    (rule(columns=["b", "a"]), rule(columns=["c", "b"], **ABSENT), "SELECT for 'app' on table s.t (b, c)"),
+    (
+        rule(columns=["a"], privileges=("ALL",)),
+        rule(columns=["a"], privileges=("UPDATE",), **ABSENT),
+        "UPDATE for 'app' on table s.t (a) is absent in grants[1] and present in grants[0]",
+    ),
+    (
+        rule(columns=["a"], privileges=("REFERENCES",)),
+        rule(columns=["a"], privileges=("ALL",), **ABSENT),
+        "REFERENCES for 'app' on table s.t (a)",
+    ),
+    (rule(columns=["a"], **STAR), rule(columns=["a"], **STAR, **ABSENT), "SELECT for 'app' on table s.* (a)"),
+    *(
+        (
+            rule(object=one, privileges=("ALL",)),
+            rule(object=other, privileges=("ALL",), **ABSENT),
+            f"ALL for 'app' on {shown}",
+        )
+        for one, other, shown in (
+            (
+                {"type": "parameter", "name": "Work_Mem"},
+                {"type": "parameter", "name": "WORK_mem"},
+                "parameter work_mem",
+            ),
+            ({"type": "large_object", "name": 16}, {"type": "large_object", "name": "016"}, "large_object 16"),
+            (
+                {"type": "type", "schema": "s", "name": "m"},
+                {"type": "domain", "schema": "s", "name": "m"},
+                "type s.m",
+            ),
+            ({"type": "language", "name": "sql"}, {"type": "language", "name": "sql"}, "language sql"),
+        )
+    ),
 ]
 
 
@@ -451,7 +485,8 @@ def test_rules_of_one_level_that_contradict_each_other(
     problem = only({"roles": roles("app"), "grants": [one, other]})
     assert problem.path == "grants[1]"
     assert problem.role == (None if one["role"] == "PUBLIC" else "app")
-    assert problem.object in ("table s.t", "table s.*")
+    assert problem.object is not None
+    assert problem.object in message
     assert message in problem.message
     assert "grants[0]" in problem.message
 
@@ -466,10 +501,82 @@ def test_rules_of_one_level_that_contradict_each_other(
         (rule(), rule(object={"type": "view", "schema": "s", "name": "t"}, **ABSENT)),
         (rule(), rule(object={"type": "table", "schema": "x", "name": "t"}, **ABSENT)),
         (rule(), rule()),
+        (rule(), rule(columns=["a"], **ABSENT)),
+        (rule(**ABSENT), rule(columns=["a"])),
+        (rule(columns=["a"]), rule(columns=["b"], **ABSENT)),
+        (rule(columns=["a"]), rule(columns=["A"], **ABSENT)),
+        (rule(columns=["a"]), rule(columns=["a"], privileges=("INSERT",), **ABSENT)),
+        (rule(columns=["a"], **STAR), rule(columns=["a"], **ABSENT)),
+        (rule(with_grant_option=True), rule()),
+        (rule(with_grant_option=False), rule(with_grant_option=True)),
+        (
+            rule(object={"type": "language", "name": "sql"}, privileges=("USAGE",)),
+            rule(object={"type": "language", "name": "SQL"}, privileges=("USAGE",), **ABSENT),
+        ),
     ],
 )
 def test_rules_that_do_not_contradict_each_other(one: Dict[str, Any], other: Dict[str, Any]) -> None:
     assert len(manifest_to_policy({"roles": roles("app", "other"), "grants": [one, other]}).rules) == 2
+
+
+def test_two_clashing_columns_are_one_problem() -> None:
+    raw = {"roles": roles("app"), "grants": [rule(columns=["a", "b"]), rule(columns=["a", "b"], **ABSENT)]}
+    assert only(raw).path == "grants[1]"
+
+
+def test_rules_carry_columns_and_the_grant_option() -> None:
+    policy = manifest_to_policy(
+        {
+            "default_owner": "o",
+            "roles": roles("app", "o"),
+            "profiles": {
+                "p": {
+                    "grants": [{**SELECT_ON_TABLES, "columns": ["b", "a", "b"], "with_grant_option": True}],
+                    "default_privileges": [{"privileges": ["USAGE"], "on_type": "domain", "with_grant_option": True}],
+                }
+            },
+            "schemas": [{"name": "s", "profiles": ["p"]}],
+            "grants": [
+                rule(columns=["z", "a"], privileges=("ALL",)),
+                rule(object={"type": "parameter", "name": "Work_Mem"}, privileges=("SET",), with_grant_option=True),
+                rule(object={"type": "large_object", "name": 7}),
+            ],
+            "default_privileges": [
+                {
+                    "grant": [
+                        {"role": "app", "privileges": ["ALL"], "on_type": "large_object", "with_grant_option": True}
+                    ]
+                }
+            ],
+        }
+    )
+    four = frozenset({"SELECT", "INSERT", "UPDATE", "REFERENCES"})
+    select = frozenset({"SELECT"})
+    assert policy.rules == (
+        Rule("app", four, "table", "s", "t", "grants[0]", columns=("a", "z")),
+        Rule("app", frozenset({"SET"}), "parameter", None, "work_mem", "grants[1]", with_grant_option=True),
+        Rule("app", select, "large_object", None, "7", "grants[2]"),
+        Rule(
+            "s-p",
+            select,
+            "table",
+            "s",
+            "*",
+            "profiles.p.grants[0] for s-p",
+            columns=("a", "b"),
+            with_grant_option=True,
+        ),
+    )
+    usage, every = frozenset({"USAGE"}), frozenset({"ALL"})
+    assert policy.default_rules == (
+        DefaultRule("o", None, "large_object", "app", every, "default_privileges[0].grant[0]", with_grant_option=True),
+        DefaultRule("o", "s", "type", "s-p", usage, "profiles.p.default_privileges[0] for s-p", with_grant_option=True),
+    )
+
+
+def test_a_rule_with_unusable_columns_still_names_its_role() -> None:
+    raw = {"roles": roles("app"), "grants": [rule("ap", columns=[])]}
+    assert [problem.path for problem in problems(raw)] == ["grants[0].columns", "grants[0].role"]
 
 
 def test_a_rule_that_contradicts_a_profile() -> None:

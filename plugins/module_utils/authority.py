@@ -1,0 +1,184 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""May this executor run the plan? Checked before the first statement, on the state as the plan will have made it.
+
+So far: GRANT and REVOKE on objects. A statement runs as the executor where it has the right, else in the owner's name
+where the login may set that role.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple, Union
+
+from .changes import AddMember, Change, Grant, LendUsage, Revoke, Target
+from .diff.privileges import shared_groups
+from .privileges import PUBLIC_OID
+from .problems import Problem
+from .state import Acl, Membership, RoleRef, State
+
+#: The implicit group of whoever owns the connected database (PostgreSQL documentation, "Predefined Roles").
+DATABASE_OWNER = "pg_database_owner"
+
+
+class Powers:
+    """Who may act as whom, with the memberships that the plan adds and before those that it removes."""
+
+    def __init__(self, state: State, changes: Sequence[Change]) -> None:
+        self._state = state
+        self._usage = {
+            (item.name, change.grantee.oid)
+            for change in changes
+            if isinstance(change, Grant) and change.target.kind == "schema" and "USAGE" in change.privileges
+            for item in change.target.objects
+        }
+        added = [
+            Membership(
+                change.group.oid,
+                change.member.oid,
+                state.server.current_user,
+                bool(change.options.get("admin")),
+                change.options.get("inherit"),
+                change.options.get("set"),
+            )
+            for change in changes
+            if isinstance(change, AddMember)
+        ]
+        self._groups: Dict[int, List[Membership]] = {}
+        for row in (*state.memberships, *added):
+            self._groups.setdefault(row.member, []).append(row)
+        self._database_owner = state.role_oid(DATABASE_OWNER)
+        self._known: Dict[Tuple[int, bool], FrozenSet[int]] = {}
+
+    def acts_with(self, role: int) -> FrozenSet[int]:
+        """The roles whose privileges this role has by itself: it inherits them."""
+        return self._closure(role, inheriting=True)
+
+    def may_set(self, role: int) -> FrozenSet[int]:
+        """The roles that a session of this login may set. A superuser may set any."""
+        return self._closure(role, inheriting=False)
+
+    def _closure(self, role: int, *, inheriting: bool) -> FrozenSet[int]:
+        key = (role, inheriting)
+        if key not in self._known:
+            found = {role}
+            pending = [role]
+            while pending:
+                member = pending.pop()
+                for group in self._steps(member, inheriting):
+                    if group not in found:
+                        found.add(group)
+                        pending.append(group)
+            self._known[key] = frozenset(found)
+        return self._known[key]
+
+    def _steps(self, member: int, inheriting: bool) -> Iterable[int]:
+        database = self._state.databases.get(self._state.server.database_oid)
+        if database is not None and database.owner == member and self._database_owner is not None:
+            yield self._database_owner
+        for row in self._groups.get(member, ()):
+            if self._state.server.version >= 16:
+                if row.inherit if inheriting else row.set:
+                    yield row.group
+            elif not inheriting or self._state.roles[member].inherit:
+                yield row.group
+
+    def is_superuser(self, role: int) -> bool:
+        """Whether the role is a superuser, who acts as the owner of everything."""
+        found = self._state.roles.get(role)
+        return found is not None and found.superuser
+
+    def owns(self, role: int, owner: int) -> bool:
+        """Whether the role acts as this owner by itself."""
+        return self.is_superuser(role) or owner in self.acts_with(role)
+
+    def can_become(self, role: int) -> bool:
+        """Whether SET ROLE to this role works: what counts is the login, whatever role it has set."""
+        login = self._state.server.session_user
+        return self.is_superuser(login) or role in self.may_set(login)
+
+    def uses_schema(self, role: int, name: Optional[str]) -> bool:
+        """Whether the role has USAGE on a schema, so that it can name what lies in it."""
+        schema = self._state.schema_named(name) if name is not None else None
+        if schema is None or self.owns(role, schema.owner):
+            return True
+        acting = (*self.acts_with(role), PUBLIC_OID)
+        return any("USAGE" in schema.acl.of(other) or (name, other) in self._usage for other in acting)
+
+
+class Acls:
+    """The ACL that a change's object has. Groups are decoded when somebody asks."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._known: Dict[Tuple[str, int], Acl] = {}
+
+    def of(self, target: Target) -> Acl:
+        """The ACL of the target's objects, which are alike; for columns that of their relation."""
+        if not self._known:
+            for group in shared_groups(self._state) + list(self._state.groups):
+                if group.column is None:
+                    self._known.update(((group.kind, item.oid), group.acl) for item in group.members.objects())
+        return self._known.get((target.kind, target.objects[0].oid), Acl())
+
+
+def authorize(changes: Sequence[Change], state: State, powers: Powers) -> Tuple[List[Change], List[Problem]]:
+    """The changes, each with the role in whose name it runs, and a problem for each one that nobody here may make."""
+    executor = state.server.current_user
+    if powers.is_superuser(executor):
+        return list(changes), []
+    acls = Acls(state)
+    result: List[Change] = []
+    problems: List[Problem] = []
+    for change in changes:
+        if not isinstance(change, (Grant, Revoke)) or change.run_as is not None:
+            result.append(change)
+            continue
+        owner = change.target.owner
+        if powers.owns(executor, owner.oid) or _may_pass_on(change, powers.acts_with(executor), acls):
+            result.append(change)
+        elif powers.can_become(owner.oid):
+            if not powers.uses_schema(owner.oid, change.target.schema):
+                result.append(LendUsage(owner, str(change.target.schema)))
+            result.append(replace(change, run_as=owner))
+        else:
+            problems.append(_problem(change, state.ref(executor)))
+    return result, problems
+
+
+def _may_pass_on(change: Union[Grant, Revoke], acting: FrozenSet[int], acls: Acls) -> bool:
+    """Whether the executor holds the grant option: for a GRANT any, for a REVOKE as the grantor of the entry."""
+    if isinstance(change, Revoke):
+        return change.grantor.oid in acting and change.grantor.oid != change.target.owner.oid
+    acl = acls.of(change.target)
+    return any(
+        all(any(entry.grantable for entry in acl.of(role).get(p, ())) for p in change.privileges) for role in acting
+    )
+
+
+def _problem(change: Union[Grant, Revoke], executor: RoleRef) -> Problem:
+    verb = "grant" if isinstance(change, Grant) else "revoke"
+    label = label_of(change)
+    owner = change.target.owner.name
+    words = ", ".join(sorted(change.privileges))
+    return Problem(
+        role=change.grantee.name,
+        object=label,
+        message=f"{executor.name} may not {verb} {words} on {label}, which belongs to {owner}",
+        hint=f'Run as {owner} or a superuser, or: GRANT "{owner}" TO "{executor.name}"',
+        code="insufficient_privilege",
+    )
+
+
+def label_of(change: Union[Grant, Revoke]) -> str:
+    """What a change is on, in a few words."""
+    target = change.target
+    first = target.objects[0].label
+    label = f"{target.schema}.{first}" if target.schema else first
+    more = len(target.objects) - 1
+    columns = f" ({', '.join(target.columns)})" if target.columns else ""
+    return f"{target.kind.replace('_', ' ')} {label}{columns}" + (f" and {more} more" if more else "")

@@ -1,0 +1,279 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Entries that somebody else than the owner gave: what hangs on them, and in whose name they are revoked.
+
+An owner's REVOKE, a superuser's included, does not reach what another grantor gave, and PostgreSQL refuses to take a
+grant option away while something hangs on it (postgresql documentation, "REVOKE"). So each such entry is revoked in its
+grantor's name, leaf first, and what the run keeps is granted by the owner before its old grantor goes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple, Union
+
+from .authority import Powers, label_of
+from .changes import Change, Grant, LendUsage, Revoke, Target
+from .diff.privileges import Bucket, Relations
+from .problems import Problem
+from .state import Entry, State
+
+#: Grantee, privilege and grantor of an entry.
+Row = Tuple[int, str, int]
+#: What stands for the objects of a bucket: kind, columns, and the first object's OID.
+Key = Tuple[str, Tuple[str, ...], int]
+
+
+def key_of(target: Target) -> Key:
+    """The bucket that a target belongs to. Every object is in one bucket only."""
+    return target.kind, target.columns, target.objects[0].oid
+
+
+@dataclass
+class _Fate:
+    """What becomes of a bucket's entries: ``removed`` whole, ``lowered`` to no grant option, and what is granted."""
+
+    removed: Set[Row]
+    lowered: Set[Row]
+    granted: Dict[Tuple[int, str], bool]
+
+
+def settle(
+    changes: Sequence[Change], buckets: Sequence[Bucket], state: State, powers: Powers
+) -> Tuple[List[Change], List[Problem]]:
+    """The changes with grantors seen to, and a problem for each entry that cannot be revoked or has to stay.
+
+    Only buckets in which another grantor gave something are looked at.
+    """
+    if not buckets:
+        return list(changes), []
+    by_key: Dict[Key, List[Union[Grant, Revoke]]] = defaultdict(list)
+    for change in changes:
+        if isinstance(change, (Grant, Revoke)):
+            by_key[key_of(change.target)].append(change)
+    relations = Relations(state)
+    result = [change for change in changes if not isinstance(change, (Grant, Revoke))]
+    problems: List[Problem] = []
+    for bucket in buckets:
+        found = by_key.pop(key_of(bucket.target), [])
+        if any(isinstance(change, Revoke) for change in found):
+            settled, wrong = _settle(bucket, found, state, powers, relations)
+            result.extend(settled)
+            problems.extend(wrong)
+        else:
+            result.extend(found)
+    result.extend(change for found in by_key.values() for change in found)
+    return result, problems
+
+
+def _settle(
+    bucket: Bucket, changes: Sequence[Union[Grant, Revoke]], state: State, powers: Powers, relations: Relations
+) -> Tuple[List[Change], List[Problem]]:
+    owner = bucket.group.owner
+    entries = bucket.group.acl.entries
+    # A grant option on the whole relation lets its holder give the columns away as well.
+    outer = _outer_holders(bucket.target, relations)
+    fate = _Fate(set(), set(), {})
+    for change in changes:
+        for privilege in change.privileges:
+            if isinstance(change, Revoke):
+                row = (change.grantee.oid, privilege, change.grantor.oid)
+                (fate.lowered if change.option_only else fate.removed).add(row)
+            else:
+                known = fate.granted.get((change.grantee.oid, privilege), False)
+                fate.granted[change.grantee.oid, privilege] = known or change.with_grant_option
+    forced, again, problems = _orphans(bucket, entries, fate, outer, state)
+    extra = [
+        *_regrants(bucket.target, again, state),
+        *_revokes(bucket.target, forced, state),
+    ]
+    depth = _depths(owner, entries, outer)
+    result: List[Change] = []
+    cascades: Dict[int, Set[str]] = defaultdict(set)
+    for change in (*changes, *extra):
+        if not isinstance(change, Revoke) or change.grantor.oid == owner:
+            result.append(change)
+            continue
+        grantor = change.grantor.oid
+        ranked = replace(change, depth=max(depth.get((grantor, p), 0) for p in change.privileges))
+        holds = all(
+            (grantor, p) in outer or any(e.grantable for e in bucket.group.acl.of(grantor).get(p, ()))
+            for p in change.privileges
+        )
+        if grantor not in state.roles or powers.is_superuser(grantor):
+            problems.append(_stuck(ranked, "a superuser's revoke acts as the owner"))
+        elif holds and powers.can_become(grantor):
+            if not powers.uses_schema(grantor, bucket.target.schema):
+                result.append(LendUsage(change.grantor, str(bucket.target.schema)))
+            result.append(replace(ranked, run_as=change.grantor))
+        elif powers.owns(grantor, owner):
+            problems.append(_stuck(ranked, "it is a member of the owner, whose entries CASCADE leaves alone"))
+        else:
+            cascades[grantor].update(change.privileges)
+    for grantor, privileges in sorted(cascades.items()):
+        result.extend(_cascade(bucket, grantor, frozenset(privileges), fate, state))
+    return result, problems
+
+
+def _outer_holders(target: Target, relations: Relations) -> FrozenSet[Tuple[int, str]]:
+    if not target.columns:
+        return frozenset()
+    holders = None
+    for item in target.objects:
+        here = {(entry.grantee, entry.privilege) for entry in relations.acl(item.oid).entries if entry.grantable}
+        holders = here if holders is None else holders & here
+    return frozenset(holders or ())
+
+
+def _orphans(
+    bucket: Bucket, entries: Iterable[Entry], fate: _Fate, outer: FrozenSet[Tuple[int, str]], state: State
+) -> Tuple[Set[Row], Dict[Tuple[int, str], bool], List[Problem]]:
+    """Entries whose grantor loses its grant option: they have to go, and what is kept of them is granted by the owner.
+
+    Goes on until nothing is left without a grantor, because an entry that goes may itself have been a grantor's.
+    """
+    owner = bucket.group.owner
+    forced: Set[Row] = set()
+    again: Dict[Tuple[int, str], bool] = {}
+    problems: List[Problem] = []
+    while True:
+        alive = [e for e in entries if (e.grantee, e.privilege, e.grantor) not in fate.removed]
+        holders = set(outer) | {
+            (e.grantee, e.privilege)
+            for e in alive
+            if e.grantable and (e.grantee, e.privilege, e.grantor) not in fate.lowered
+        }
+        holders |= {place for place, option in fate.granted.items() if option}
+        orphans = [e for e in alive if e.grantor != owner and (e.grantor, e.privilege) not in holders]
+        if not orphans:
+            return forced, again, problems
+        for entry in sorted(orphans):
+            row = (entry.grantee, entry.privilege, entry.grantor)
+            fate.removed.add(row)
+            forced.add(row)
+        for entry in sorted(orphans):
+            place = (entry.grantee, entry.privilege)
+            rest = [e for e in alive if (e.grantee, e.privilege) == place and e not in orphans]
+            option = entry.grantable and (entry.grantee, entry.privilege, entry.grantor) not in fate.lowered
+            if place in fate.granted and (fate.granted[place] or not option):
+                continue
+            if rest and (not option or any(e.grantable for e in rest)):
+                continue
+            declared = entry.grantee in bucket.wanted and entry.privilege in bucket.wanted[entry.grantee].present
+            if not declared and not bucket.managed:
+                problems.append(_dependent(bucket, entry, state))
+                continue
+            fate.granted[place] = again[place] = option or again.get(place, False)
+
+
+def _dependent(bucket: Bucket, entry: Entry, state: State) -> Problem:
+    grantee, grantor = state.ref(entry.grantee).name, state.ref(entry.grantor).name
+    label = label_of(Grant(bucket.target, state.ref(entry.grantee), frozenset((entry.privilege,))))
+    return Problem(
+        role=grantee,
+        object=label,
+        message=f"{entry.privilege} on {label} cannot be taken from {grantor}, who gave it on to {grantee}, "
+        "and nothing makes that object managed",
+        hint=f"Declare or revoke what {grantee} holds there.",
+        code="dependent_privileges",
+    )
+
+
+def _stuck(change: Revoke, why: str) -> Problem:
+    label = label_of(change)
+    words = ", ".join(sorted(change.privileges))
+    return Problem(
+        role=change.grantee.name,
+        object=label,
+        message=f"{words} on {label} was given to {change.grantee.name} by {change.grantor.name}, and no statement "
+        f"reaches it: {why}",
+        hint=f"Take the superuser attribute or the membership from {change.grantor.name} for the time of the run.",
+        code="dependent_privileges",
+    )
+
+
+def _regrants(target: Target, again: Mapping[Tuple[int, str], bool], state: State) -> Iterable[Grant]:
+    together: Dict[Tuple[int, bool], Set[str]] = defaultdict(set)
+    for (grantee, privilege), option in again.items():
+        together[grantee, option].add(privilege)
+    for (grantee, option), privileges in sorted(together.items()):
+        yield Grant(target, state.ref(grantee), frozenset(privileges), option, again=True)
+
+
+def _revokes(target: Target, rows: Iterable[Row], state: State) -> Iterable[Revoke]:
+    together: Dict[Tuple[int, int], Set[str]] = defaultdict(set)
+    for grantee, privilege, grantor in rows:
+        together[grantee, grantor].add(privilege)
+    for (grantee, grantor), privileges in sorted(together.items()):
+        yield Revoke(target, state.ref(grantee), frozenset(privileges), state.ref(grantor), again=True)
+
+
+def _depths(
+    owner: int, entries: Iterable[Entry], outer: FrozenSet[Tuple[int, str]]
+) -> Mapping[Tuple[int, str], int]:
+    """How many grantors lie between the owner and a holder of the grant option, by holder and privilege."""
+    depth: Dict[Tuple[int, str], int] = {place: 1 for place in outer}
+    pending = [entry for entry in entries if entry.grantable]
+    while pending:
+        known = [e for e in pending if e.grantor == owner or (e.grantor, e.privilege) in depth]
+        if not known:
+            break
+        for entry in known:
+            place = (entry.grantee, entry.privilege)
+            above = 0 if entry.grantor == owner else depth[entry.grantor, entry.privilege]
+            depth[place] = min(depth.get(place, 1 << 30), above + 1)
+        pending = [e for e in pending if e not in known]
+    return depth
+
+
+def _cascade(
+    bucket: Bucket, grantor: int, privileges: FrozenSet[str], fate: _Fate, state: State
+) -> Iterable[Change]:
+    """The owner's way to a grantor's entries, where the login may not set that role.
+
+    REVOKE GRANT OPTION ... CASCADE takes everything along that hangs on the option; what stays is granted again.
+    """
+    target, owner = bucket.target, state.ref(bucket.group.owner)
+    ref = state.ref(grantor)
+    entries = bucket.group.acl.entries
+    own = {e.privilege: e for e in entries if e.grantee == grantor and e.privilege in privileges}
+    lost = frozenset(p for p in privileges if p not in own or not own[p].grantable)
+    if lost:
+        # Without the option there is nothing that CASCADE could start from.
+        yield Grant(target, ref, lost, True, again=True)
+    yield Revoke(target, ref, privileges, owner, option_only=True, cascade=True, again=True)
+    for privilege in sorted(privileges):
+        downstream = _downstream(entries, grantor, privilege)
+        kept = [e for e in downstream if (e.grantee, e.privilege, e.grantor) not in fate.removed]
+        for entry in kept:
+            if (entry.grantee, privilege) not in fate.granted:
+                option = entry.grantable and (entry.grantee, privilege, entry.grantor) not in fate.lowered
+                yield Grant(
+                    target, state.ref(entry.grantee), frozenset((privilege,)), option, again=True, late=True
+                )
+        held = own.get(privilege)
+        row = (grantor, privilege, held.grantor if held else owner.oid)
+        if held is None:
+            yield Revoke(target, ref, frozenset((privilege,)), owner, again=True)
+        elif held.grantable and row not in fate.removed and row not in fate.lowered:
+            yield Grant(target, ref, frozenset((privilege,)), True, again=True, late=True)
+
+
+def _downstream(entries: Iterable[Entry], grantor: int, privilege: str) -> List[Entry]:
+    found: List[Entry] = []
+    pending = [grantor]
+    seen = {grantor}
+    while pending:
+        above = pending.pop()
+        for entry in sorted(entries):
+            if entry.privilege == privilege and entry.grantor == above:
+                found.append(entry)
+                if entry.grantable and entry.grantee not in seen:
+                    seen.add(entry.grantee)
+                    pending.append(entry.grantee)
+    return found

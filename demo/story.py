@@ -10,6 +10,7 @@ Run it with ``make demo``. It fails when something that it tells is not so.
 from __future__ import annotations
 
 import difflib
+import io
 import json
 import os
 import re
@@ -331,6 +332,9 @@ def main() -> int:
     what = sys.argv[1] if len(sys.argv) > 1 else "story"
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, leave)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Not every terminal can show what Ansible prints.
+        sys.stdout.reconfigure(errors="replace")
     BUILD.mkdir(parents=True, exist_ok=True)
     lay_out_collection()
     try:

@@ -189,12 +189,8 @@ def _routines(connection: Connection[Any], policy: Policy, state: State) -> Rout
     schemas = sorted({schema.oid for _text, name in wanted for schema in [state.schema_named(str(name))] if schema})
     types = set(type_texts(text for text, _schema in wanted))
     # An unqualified name may mean a type in the routine's own schema.
-    types |= {
-        qualified(text, str(schema))
-        for signature, schema in wanted
-        for text in type_texts([signature])
-        if "." not in text and " " not in text
-    }
+    own = {qualified(text, str(schema)) for signature, schema in wanted for text in type_texts([signature])}
+    types.update(text for text in own if text is not None)
     try:
         routines, oids = catalog.read_routine_types(connection, schemas, names, sorted(types))
     except psycopg.Error as exc:

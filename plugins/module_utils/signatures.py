@@ -57,8 +57,8 @@ def parse_arguments(text: str) -> Optional[Tuple[str, ...]]:
     if text.strip() in ("", "*"):
         return ()
     found = _TOKEN.findall(text)
-    if '"' in found:
-        return None  # the text begins inside a quoted name that holds a parenthesis
+    if '"' in found or not _balanced(found):
+        return None  # the text begins inside a name that holds a quote or a parenthesis
     types: List[str] = []
     for tokens in _split(found):
         if not tokens:
@@ -75,6 +75,15 @@ def parse_arguments(text: str) -> Optional[Tuple[str, ...]]:
             return None
         types.append(_join(tokens))
     return tuple(types)
+
+
+def _balanced(tokens: Iterable[str]) -> bool:
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _split(tokens: Iterable[str]) -> List[List[str]]:

@@ -31,3 +31,26 @@ grants: [{role: r, privileges: [EXECUTE], object: {type: function, schema: s, na
 """
     db.converge(rule)
     assert "r=X/postgres" in (db.acl("s.f(int)", "function") or set())
+
+
+def test_a_routine_name_with_a_quote_beside_quoted_arguments(db: Database) -> None:
+    db.sql("""CREATE SCHEMA s; CREATE FUNCTION s."q""q"("A b" int) RETURNS int LANGUAGE sql AS 'SELECT 1'""")
+    db.converge(
+        """
+roles: [{name: r}]
+grants: [{role: r, privileges: [EXECUTE], object: {type: function, schema: s, name: 'q"q("A b" integer)'}}]
+"""
+    )
+    assert "r=X/postgres" in (db.acl('s."q""q"(int)', "function") or set())
+
+
+def test_an_odd_type_of_the_routines_own_schema_needs_no_schema(db: Database) -> None:
+    db.sql("""CREATE SCHEMA s; CREATE TYPE s."odd type, (x" AS ENUM ('x')""")
+    db.sql("""CREATE FUNCTION s.f(s."odd type, (x"[]) RETURNS int LANGUAGE sql AS 'SELECT 1'""")
+    db.converge(
+        """
+roles: [{name: r}]
+grants: [{role: r, privileges: [EXECUTE], object: {type: function, schema: s, name: 'f("odd type, (x"[])'}}]
+"""
+    )
+    assert "r=X/postgres" in (db.acl('s.f(s."odd type, (x"[])', "function") or set())

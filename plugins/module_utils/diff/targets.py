@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
@@ -23,6 +24,10 @@ from ..state import Group, Object, State
 Place = Tuple[str, str, Optional[str]]
 #: A named object: kind, schema or None, its name or, for a routine, its OID, and the column.
 Name = Tuple[str, Optional[str], object, Optional[str]]
+
+
+#: One identifier, perhaps with brackets or a modifier; several words can only be PostgreSQL's own types.
+_UNQUALIFIED = re.compile(r'"(?:[^"]|"")*"(?:\[\d*\])*|[^". ]+')
 
 
 @dataclass
@@ -324,10 +329,14 @@ class _Inventory:
 
     def _type(self, text: str, schema: str) -> Optional[int]:
         found = self._lookups.types.get(text)
-        return found if found is not None else self._lookups.types.get(qualified(text, schema))
+        return found if found is not None else self._lookups.types.get(qualified(text, schema) or "")
 
 
-def qualified(text: str, schema: str) -> str:
-    """A type's text as if it lay in the routine's own schema, which an unqualified name may mean."""
+def qualified(text: str, schema: str) -> Optional[str]:
+    """A type's text as if it lay in the routine's own schema, which an unqualified name may mean. None where it is no
+    such name.
+    """
+    if not _UNQUALIFIED.fullmatch(text):
+        return None
     quoted = schema.replace('"', '""')
     return f'"{quoted}".{text}'

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from .. import privileges
+from ..signatures import split_signature
 from .model import (
     DefaultGrantEntry,
     DefaultPrivilegeEntry,
@@ -321,33 +322,13 @@ _NAMES: Mapping[str, Callable[[str], str]] = {"function": _routine, "parameter":
 
 
 def _routine_name(text: str) -> Optional[str]:
-    """The name before the arguments; None where the parentheses do not fit ``name`` or ``name(...)``."""
-    depth = 0
-    quoted = False
-    start: Optional[int] = None
-    for position, char in enumerate(text):
-        if char == '"':
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif char == "(":
-            if start is None:
-                start = position
-            depth += 1
-        elif char == ")":
-            depth -= 1
-            if depth < 0 or (depth == 0 and position != len(text) - 1):
-                return None
-    if depth:
-        return None
-    if start is None:
-        return text
-    if quoted:
-        return None
-    name = text[:start].strip()
-    if len(name) > 1 and name.startswith('"') and name.endswith('"'):
-        name = name[1:-1].replace('""', '"')
-    return name or None
+    """The name before the arguments; None where the text is neither ``name`` nor ``name(...)``."""
+    for name, _arguments in split_signature(text):
+        if len(name) > 1 and name.startswith('"') and name.endswith('"'):
+            name = name[1:-1].replace('""', '"')
+        # f(int)(int) is a slip of the pen, not a routine called f(int).
+        return None if ")" in name else name.strip() or None
+    return None if "(" in text or ")" in text else text
 
 
 def _default_privilege(judge: Judge, item: Item) -> DefaultPrivilegeEntry:

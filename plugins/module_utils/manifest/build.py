@@ -236,7 +236,7 @@ def _object(judge: Judge, fields: Fields, role: Optional[str], profile: bool) ->
     before = len(judge.problems)
     kind_name = _type(fields)
     given: Union[str, int, None] = fields["name"]
-    if isinstance(given, int) and kind_name != "large_object":
+    if isinstance(given, int) and kind_name not in (None, "large_object"):
         judge.report(fields.place("name"), no_text(given), role=role)
         given = None
     if kind_name is None:

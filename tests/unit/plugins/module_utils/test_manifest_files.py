@@ -81,12 +81,12 @@ RULES: List[Tuple[str, str, str]] = [
     ("roles: [{name: app, connection_limit: '5'}]", "roles[0].connection_limit", "must be a whole number"),
     ("roles: [{name: app, connection_limit: 1_0}]", "roles[0].connection_limit", "not the number 1_0"),
     (
-        "grants: [{role: PUBLIC, privileges: [SELECT], on: {type: large_object, name: 010}}]",
+        "grants: [{role: PUBLIC, privileges: [SELECT], object: {type: large_object, name: 010}}]",
         "grants[0].object.name",
         "must be text, not the number 010: quote it",
     ),
     (
-        "grants: [{role: PUBLIC, privileges: [SELECT], on: {type: large_object, name: 0}}]",
+        "grants: [{role: PUBLIC, privileges: [SELECT], object: {type: large_object, name: 0}}]",
         "grants[0].object.name",
         "'0' is not a large object's OID",
     ),

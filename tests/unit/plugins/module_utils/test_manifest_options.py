@@ -367,7 +367,7 @@ RULES: List[Tuple[Dict[str, Any], str, str]] = [
         for kind in OUTSIDE
         for case in (
             (
-                target(type=kind, schema="s", name="1"),
+                target(type=kind, schema="s", name="1" if kind == "large_object" else "x"),
                 "grants[0].object.schema",
                 f"a {kind} does not lie in a schema: leave it out",
             ),
@@ -840,7 +840,7 @@ def test_columns_are_sorted_and_each_once() -> None:
 @pytest.mark.parametrize("name", ["t", "*"])
 def test_all_on_columns_is_what_columns_have(kind: str, name: str) -> None:
     target_ = {"type": kind, "schema": "s", "name": name}
-    found = one_grant(object=target_, columns=["a"], privileges=["delete", "ALL"][1:])
+    found = one_grant(object=target_, columns=["a"], privileges=["ALL"])
     assert found.privileges == {"SELECT", "INSERT", "UPDATE", "REFERENCES"}
     assert one_grant(object=target_, columns=["a"], privileges=["select", "all privileges"]).privileges == (
         found.privileges

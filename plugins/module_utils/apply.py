@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 try:
     import psycopg
@@ -20,13 +20,13 @@ except ImportError:  # the module reports the missing library before it gets her
 
 from . import catalog
 from .changes import CreateRole, CreateSchema, Plan
-from .diff.targets import Routines, qualified
+from .diff.targets import Lookups, qualified
 from .failure import Failure, of_problems
 from .filters import Options
 from .guards import guard_problems, roles_at_stake
 from .plan import Outcome, make_plan, only_known
 from .policy import Policy
-from .privileges import NEWEST_SERVER
+from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
 from .signatures import split_signature, type_texts
@@ -72,6 +72,7 @@ class Run:
     sql: Tuple[str, ...]
     server: Server
     state: State
+    session_role: Optional[str] = None
     warnings: Tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
 
@@ -110,11 +111,13 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
         with clock.stage("begin"):
             begin(connection, settings)
         with clock.stage("inspect"):
-            state, scope, routines = inspect(connection, policy)
+            state, scope, lookups = inspect(connection, policy)
         with clock.stage("plan"):
-            outcome = make_plan(policy, state, scope, routines, options, check_mode=settings.check_mode)
+            outcome = make_plan(policy, state, scope, lookups, options, check_mode=settings.check_mode)
             plan = outcome.plan
-            sql = statements(plan.changes, inventory_of(state), state.server.version)
+            sql = statements(
+                plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
+            )
         if outcome.problems:
             raise of_problems(outcome.problems, plan=sql or None)
         warnings = [*plan.warnings, *_about_the_server(state.server)]
@@ -133,7 +136,7 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
                 verify(connection, policy, options, state, plan)
             with clock.stage("commit"):
                 commit(connection)
-        return Run(plan, tuple(sql), state.server, state, tuple(warnings), clock.seconds)
+        return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
 
 
 def begin(connection: Connection[Any], settings: Settings) -> None:
@@ -166,17 +169,42 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
         raise
 
 
-def inspect(connection: Connection[Any], policy: Policy) -> Tuple[State, Scope, Routines]:
-    """Read everything that the policy is compared with: three round trips at most, one more for named routines."""
+def inspect(connection: Connection[Any], policy: Policy) -> Tuple[State, Scope, Lookups]:
+    """Read everything that the policy is compared with: three round trips, and one more each for rules on
+    objects outside schemas, on routines and on columns.
+    """
     databases = [rule.name for rule in policy.rules if rule.kind == "database" and rule.name is not None]
     state = catalog.read_cluster(connection, databases)
     scope = scope_of(policy, (schema.name for schema in state.schemas.values()), state.server.database)
     inspected = [schema.oid for schema in state.schemas.values() if schema.name in scope.inspected]
     groups, default_acls = catalog.read_objects(connection, inspected)
-    return replace(state, groups=groups, default_acls=default_acls), scope, _routines(connection, policy, state)
+    named, untrusted = catalog.read_named(connection, _names_outside(policy, state.server.version))
+    state = replace(state, groups=groups, named=named, default_acls=default_acls)
+    lookups = replace(
+        _routines(connection, policy, state), columns=_columns(connection, policy, state), untrusted=untrusted
+    )
+    return state, scope, lookups
 
 
-def _routines(connection: Connection[Any], policy: Policy, state: State) -> Routines:
+def _names_outside(policy: Policy, version: int) -> Mapping[str, Sequence[str]]:
+    """The names that rules give to objects outside schemas, by kind. Databases and schemas are read anyway."""
+    names: Dict[str, Set[str]] = {}
+    for rule in policy.rules:
+        if rule.kind in NAMED_KINDS and rule.name is not None and KINDS[rule.kind].since <= version:
+            names.setdefault(rule.kind, set()).add(rule.name)
+    return {kind: sorted(found) for kind, found in names.items()}
+
+
+def _columns(connection: Connection[Any], policy: Policy, state: State) -> Mapping[str, FrozenSet[int]]:
+    """Which relations have the columns that rules name."""
+    names = {column for rule in policy.rules for column in rule.columns}
+    schemas = {state.schema_named(str(rule.schema)) for rule in policy.rules if rule.columns}
+    if not names:
+        return {}
+    return catalog.read_attributes(connection, sorted(s.oid for s in schemas if s is not None), sorted(names))
+
+
+def _routines(connection: Connection[Any], policy: Policy, state: State) -> Lookups:
     """Ask the server about the routines that rules name by their input types."""
     wanted = [
         (str(rule.name), rule.schema)
@@ -184,7 +212,7 @@ def _routines(connection: Connection[Any], policy: Policy, state: State) -> Rout
         if rule.kind == "function" and rule.schema and str(rule.name).endswith(")")
     ]
     if not wanted:
-        return Routines()
+        return Lookups()
     names = sorted({name for text, _schema in wanted for name, _arguments in split_signature(text)})
     schemas = sorted({schema.oid for _text, name in wanted for schema in [state.schema_named(str(name))] if schema})
     types = set(type_texts(text for text, _schema in wanted))
@@ -200,7 +228,7 @@ def _routines(connection: Connection[Any], policy: Policy, state: State) -> Rout
             f"Routines are named by their input types; look at: {', '.join(sorted(text for text, _s in wanted)[:5])}",
             sqlstate=exc.sqlstate,
         ) from None
-    return Routines({oid: arguments for oid, _schema, _name, arguments in routines}, oids)
+    return Lookups({oid: arguments for oid, _schema, _name, arguments in routines}, oids)
 
 
 def _about_the_server(server: Server) -> List[str]:
@@ -301,8 +329,8 @@ def verify(connection: Connection[Any], policy: Policy, options: Options, before
 
     What appeared since the inspection is the next run's work. Raises Failure ``not_converged``.
     """
-    state, scope, routines = inspect(connection, policy)
-    left: Outcome = make_plan(policy, state, scope, routines, options)
+    state, scope, lookups = inspect(connection, policy)
+    left: Outcome = make_plan(policy, state, scope, lookups, options)
     if not left.problems and not left.plan.changes:
         return
     rest = only_known(left.plan, *_known(before, state, plan))
@@ -322,6 +350,7 @@ def _known(before: State, after: State, plan: Plan) -> Tuple[FrozenSet[int], Fro
     """The OIDs of objects and roles that the plan could know: those inspected first, and those that it made."""
     objects = {item.oid for group in before.groups for item in group.members.objects()}
     objects |= set(before.schemas) | set(before.databases)
+    objects |= {item.oid for group in (*before.named, *after.named) for item in group.members.objects()}
     schemas = {change.name for change in plan.changes if isinstance(change, CreateSchema)}
     objects |= {schema.oid for schema in after.schemas.values() if schema.name in schemas}
     roles = {change.role.name for change in plan.changes if isinstance(change, CreateRole)}

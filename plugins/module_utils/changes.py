@@ -112,7 +112,7 @@ class AlterSchemaOwner:
 
 
 class Target(NamedTuple):
-    """What a privilege is on: objects of one kind in one schema, all of one owner. ``columns``: these columns of each."""
+    """What a privilege is on: objects of one kind, schema and owner. ``columns``: these columns of each."""
 
     kind: str
     schema: Optional[str]
@@ -215,6 +215,13 @@ Change = Union[
     GrantDefault,
     RevokeDefault,
 ]
+
+
+def weight(change: Union[Grant, Revoke, GrantDefault, RevokeDefault]) -> int:
+    """How many privileges a change is about: privileges times objects times columns."""
+    if isinstance(change, (GrantDefault, RevokeDefault)):
+        return len(change.privileges)
+    return len(change.privileges) * len(change.target.objects) * max(1, len(change.target.columns))
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def settle(
         if isinstance(change, (Grant, Revoke)):
             by_key[key_of(change.target)].append(change)
     relations = Relations(state)
-    result = [change for change in changes if not isinstance(change, (Grant, Revoke))]
+    result: List[Change] = [change for change in changes if not isinstance(change, (Grant, Revoke))]
     problems: List[Problem] = []
     for bucket in buckets:
         found = by_key.pop(key_of(bucket.target), [])
@@ -88,7 +88,7 @@ def _settle(
                 known = fate.granted.get((change.grantee.oid, privilege), False)
                 fate.granted[change.grantee.oid, privilege] = known or change.with_grant_option
     forced, again, problems = _orphans(bucket, entries, fate, outer, state)
-    extra = [
+    extra: List[Union[Grant, Revoke]] = [
         *_regrants(bucket.target, again, state),
         *_revokes(bucket.target, forced, state),
     ]
@@ -213,11 +213,9 @@ def _revokes(target: Target, rows: Iterable[Row], state: State) -> Iterable[Revo
         yield Revoke(target, state.ref(grantee), frozenset(privileges), state.ref(grantor), again=True)
 
 
-def _depths(
-    owner: int, entries: Iterable[Entry], outer: FrozenSet[Tuple[int, str]]
-) -> Mapping[Tuple[int, str], int]:
+def _depths(owner: int, entries: Iterable[Entry], outer: FrozenSet[Tuple[int, str]]) -> Mapping[Tuple[int, str], int]:
     """How many grantors lie between the owner and a holder of the grant option, by holder and privilege."""
-    depth: Dict[Tuple[int, str], int] = {place: 1 for place in outer}
+    depth: Dict[Tuple[int, str], int] = dict.fromkeys(outer, 1)
     pending = [entry for entry in entries if entry.grantable]
     while pending:
         known = [e for e in pending if e.grantor == owner or (e.grantor, e.privilege) in depth]
@@ -231,9 +229,7 @@ def _depths(
     return depth
 
 
-def _cascade(
-    bucket: Bucket, grantor: int, privileges: FrozenSet[str], fate: _Fate, state: State
-) -> Iterable[Change]:
+def _cascade(bucket: Bucket, grantor: int, privileges: FrozenSet[str], fate: _Fate, state: State) -> Iterable[Change]:
     """The owner's way to a grantor's entries, where the login may not set that role.
 
     REVOKE GRANT OPTION ... CASCADE takes everything along that hangs on the option; what stays is granted again.
@@ -253,9 +249,7 @@ def _cascade(
         for entry in kept:
             if (entry.grantee, privilege) not in fate.granted:
                 option = entry.grantable and (entry.grantee, privilege, entry.grantor) not in fate.lowered
-                yield Grant(
-                    target, state.ref(entry.grantee), frozenset((privilege,)), option, again=True, late=True
-                )
+                yield Grant(target, state.ref(entry.grantee), frozenset((privilege,)), option, again=True, late=True)
         held = own.get(privilege)
         row = (grantor, privilege, held.grantor if held else owner.oid)
         if held is None:

@@ -4,50 +4,109 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""Kept entries that a statement of the plan takes along: they are granted again in the same run."""
+"""Columns beside their relations: what a relation's REVOKE takes along, and columns that are named together.
+
+PostgreSQL takes a column's entry along when the same privilege is revoked on the whole relation, for the same grantee
+and grantor (ExecGrant_Relation in aclchk.c).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Dict, FrozenSet, List, Sequence, Set, Tuple
+from dataclasses import replace
+from typing import Dict, FrozenSet, List, Sequence, Set, Tuple, TypeVar, Union, cast
 
 from .changes import Change, Grant, Revoke, Target
-from .state import Object, State
+from .state import State
+
+_Some = TypeVar("_Some", bound=Change)
+
+#: Grantee, privilege and grantor.
+_Row = Tuple[int, str, int]
 
 
-def columns_again(changes: Sequence[Change], state: State) -> List[Grant]:
-    """Column privileges that the plan keeps although it revokes the same privilege on their table.
-
-    PostgreSQL takes a column's entry along with the table's, for the same grantor (ExecGrant_Relation in aclchk.c).
-    """
-    taken: Dict[Tuple[int, str], Set[int]] = defaultdict(set)
+def with_columns(changes: Sequence[Change], state: State) -> List[Change]:
+    """The changes with kept column privileges granted again, and new ones only after a revoke that would take them."""
+    taken: Dict[_Row, Set[int]] = defaultdict(set)
     for change in changes:
-        if isinstance(change, Revoke) and not change.option_only and change.target.column is None:
+        if isinstance(change, Revoke) and not change.option_only and not change.target.columns:
             for privilege in change.privileges:
-                taken[change.grantee.oid, privilege].update(item.oid for item in change.target.objects)
-    again: List[Grant] = []
+                row = (change.grantee.oid, privilege, change.grantor.oid)
+                taken[row].update(item.oid for item in change.target.objects)
     if not taken:
-        return again
+        return list(changes)
+    result = [_late(change, taken) for change in changes]
+    return [*result, *_again(changes, taken, state)]
+
+
+def _late(change: Change, taken: Dict[_Row, Set[int]]) -> Change:
+    if not isinstance(change, Grant) or not change.target.columns:
+        return change
+    owner = change.target.owner.oid
+    for privilege in change.privileges:
+        oids = taken.get((change.grantee.oid, privilege, owner), set())
+        if any(item.oid in oids for item in change.target.objects):
+            return replace(change, late=True)
+    return change
+
+
+def _again(changes: Sequence[Change], taken: Dict[_Row, Set[int]], state: State) -> List[Grant]:
+    gone: Set[Tuple[_Row, str, int]] = set()
+    given: Set[Tuple[int, str, str, int]] = set()
+    for change in changes:
+        if isinstance(change, (Grant, Revoke)) and change.target.columns:
+            for privilege in change.privileges:
+                for column in change.target.columns:
+                    for item in change.target.objects:
+                        if isinstance(change, Grant):
+                            given.add((change.grantee.oid, privilege, column, item.oid))
+                        elif not change.option_only:
+                            gone.add(((change.grantee.oid, privilege, change.grantor.oid), column, item.oid))
+    again: List[Grant] = []
     for group in state.groups:
         if group.column is None or group.schema is None:
             continue
         found: Dict[Tuple[int, bool, FrozenSet[int]], Set[str]] = defaultdict(set)
         for entry in sorted(group.acl.entries):
-            tables = taken.get((entry.grantee, entry.privilege))
-            if tables is None or entry.grantor != group.owner:
-                continue
-            hit = frozenset(item.oid for item in group.members.objects() if item.oid in tables)
+            row = (entry.grantee, entry.privilege, entry.grantor)
+            hit = frozenset(
+                item.oid
+                for item in group.members.objects()
+                if item.oid in taken.get(row, ())
+                and (row, group.column, item.oid) not in gone
+                and (entry.grantee, entry.privilege, group.column, item.oid) not in given
+            )
             if hit:
                 found[entry.grantee, entry.grantable, hit].add(entry.privilege)
         for (grantee, grantable, hit), privileges in found.items():
-            objects: Tuple[Object, ...] = tuple(item for item in group.members.objects() if item.oid in hit)
             target = Target(
                 group.kind,
                 state.schemas[group.schema].name,
-                objects,
+                tuple(item for item in group.members.objects() if item.oid in hit),
                 state.ref(group.owner),
-                group.column,
+                (group.column,),
                 group.extension,
             )
-            again.append(Grant(target, state.ref(grantee), frozenset(privileges), grantable, again=True))
+            again.append(Grant(target, state.ref(grantee), frozenset(privileges), grantable, again=True, late=True))
     return again
+
+
+def merge_columns(changes: Sequence[_Some]) -> List[_Some]:
+    """The changes with those that differ only in the column made one."""
+    merged: Dict[Change, List[str]] = {}
+    for change in changes:
+        if isinstance(change, (Grant, Revoke)) and change.target.columns:
+            merged.setdefault(_with(change, ()), []).extend(change.target.columns)
+    result: List[Change] = []
+    for change in changes:
+        if isinstance(change, (Grant, Revoke)) and change.target.columns:
+            columns = merged.pop(_with(change, ()), None)
+            if columns is not None:
+                result.append(_with(change, columns))
+        else:
+            result.append(change)
+    return cast("List[_Some]", result)
+
+
+def _with(change: Union[Grant, Revoke], columns: Sequence[str]) -> Union[Grant, Revoke]:
+    return replace(change, target=change.target._replace(columns=tuple(sorted(set(columns)))))

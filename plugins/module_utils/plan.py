@@ -14,15 +14,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
-from .changes import AlterRole, Change, Plan, Revoke, RevokeDefault, Withheld
+from .authority import Powers, authorize
+from .changes import AlterRole, Change, Plan, Revoke, RevokeDefault, Withheld, weight
 from .diff.defaults import default_changes
 from .diff.memberships import membership_changes, option_problems, with_dependents, without_circles
-from .diff.privileges import privilege_changes, shared_groups
+from .diff.privileges import privilege_changes
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
 from .diff.schemas import schema_changes, with_schema_changes
-from .diff.targets import Routines, bind
+from .diff.targets import Lookups, bind
 from .filters import Context, Options, apply_filters, is_undeclared, override, wait_for_owner
-from .keep import columns_again
+from .grantors import settle
+from .keep import merge_columns, with_columns
 from .policy import Policy
 from .problems import Problem
 from .scope import Scope
@@ -41,7 +43,7 @@ def make_plan(
     policy: Policy,
     state: State,
     scope: Scope,
-    routines: Routines,
+    lookups: Lookups,
     options: Options,
     *,
     check_mode: bool = False,
@@ -64,9 +66,9 @@ def make_plan(
     withheld += moves
     after = with_schema_changes(after, schemas)
 
-    rules, missing = bind(policy, after, (*shared_groups(after), *after.groups), routines)
+    rules, missing = bind(policy, after, lookups)
     problems += missing
-    objects, warnings = privilege_changes(policy, after, scope, rules)
+    objects, onward, warnings = privilege_changes(policy, after, scope, rules, lookups)
     defaults, too_late = default_changes(policy, after, scope)
     problems += too_late
     privileges, held = apply_filters([*objects, *defaults], Context(policy, after, options))
@@ -74,13 +76,17 @@ def make_plan(
     privileges, waiting = wait_for_owner(privileges, moves)
     withheld += waiting
     privileges, suppressed = override(privileges, policy)
-    problems += foreign_grantors(privileges)
-    again = columns_again(privileges, after)
 
-    changes = (*roles, *members, *schemas, *privileges, *again)
+    powers = Powers(after, [*members, *privileges])
+    privileges, stuck = settle(privileges, onward, after, powers)
+    problems += stuck
+    privileges, forbidden = authorize(with_columns(privileges, after), after, powers)
+    problems += forbidden
+
+    changes = (*roles, *members, *schemas, *merge_columns(privileges))
     plan = Plan(
         changes=changes,
-        suppressed=tuple(suppressed),
+        suppressed=tuple(merge_columns(suppressed)),
         withheld=tuple(withheld),
         warnings=(
             *warnings,
@@ -92,49 +98,6 @@ def make_plan(
         ready=_ready(policy, suppressed, withheld),
     )
     return Outcome(plan, tuple(problems))
-
-
-def foreign_grantors(changes: Iterable[Change]) -> List[Problem]:
-    """Revokes that an owner's REVOKE does not reach, or that somebody's privileges hang on."""
-    problems: List[Problem] = []
-    for change in changes:
-        if not isinstance(change, Revoke):
-            continue
-        label = _label(change)
-        words = ", ".join(sorted(change.privileges))
-        if change.grantor.oid != change.target.owner.oid:
-            problems.append(
-                Problem(
-                    role=change.grantee.name,
-                    object=label,
-                    message=f"{words} on {label} was given to {change.grantee.name} by {change.grantor.name}, who is "
-                    f"not the owner {change.target.owner.name}: revoking what another grantor gave is not supported",
-                    hint=f"Run REVOKE as {change.grantor.name}, or declare the privilege.",
-                    code="not_supported",
-                )
-            )
-        elif change.dependents:
-            names = ", ".join(role.name for role in change.dependents)
-            problems.append(
-                Problem(
-                    role=change.grantee.name,
-                    object=label,
-                    message=f"{words} on {label} cannot be revoked from {change.grantee.name}, "
-                    f"who gave it on to {names}",
-                    hint=f"Revoke it from {names} as {change.grantee.name} first, or declare it for "
-                    f"{change.grantee.name}.",
-                    code="dependent_privileges",
-                )
-            )
-    return problems
-
-
-def _label(change: Revoke) -> str:
-    first = change.target.objects[0].label
-    label = f"{change.target.schema}.{first}" if change.target.schema else first
-    more = len(change.target.objects) - 1
-    word = change.target.kind.replace("_", " ")
-    return f"{word} {label}" + (f" and {more} more" if more else "")
 
 
 def _login_lost(changes: Sequence[Change]) -> List[str]:
@@ -176,9 +139,9 @@ def _claims(scope: Scope, changes: Sequence[Change], withheld: Sequence[Withheld
             schema = change.target.schema
             if change.target.kind == "schema":
                 schema = change.target.objects[0].name
-            count = len(change.privileges) * len(change.target.objects)
+            count = weight(change)
         elif isinstance(change, RevokeDefault) and not change.explicit:
-            schema, count = change.schema, len(change.privileges)
+            schema, count = change.schema, weight(change)
         if schema in scope.claimed_by_rules and schema is not None:
             by_role = lost.setdefault(schema, {})
             by_role[change.grantee.name] = by_role.get(change.grantee.name, 0) + count  # type: ignore[union-attr]
@@ -210,13 +173,14 @@ def losers(plan: Plan, policy: Policy) -> Dict[RoleRef, int]:
     """The undeclared roles that lose privileges, each with how many."""
     lost: Dict[RoleRef, int] = {}
     for change in plan.changes:
-        if isinstance(change, Revoke) and not change.explicit and is_undeclared(change.grantee, policy):
-            count = len(change.privileges) * len(change.target.objects)
-        elif isinstance(change, RevokeDefault) and not change.explicit and is_undeclared(change.grantee, policy):
-            count = len(change.privileges)
-        else:
+        if isinstance(change, Revoke) and change.again:
             continue
-        lost[change.grantee] = lost.get(change.grantee, 0) + count
+        if (
+            isinstance(change, (Revoke, RevokeDefault))
+            and not change.explicit
+            and is_undeclared(change.grantee, policy)
+        ):
+            lost[change.grantee] = lost.get(change.grantee, 0) + weight(change)
     return lost
 
 

@@ -151,7 +151,7 @@ class Members:
     _decoded: List[Object] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
-    def of(cls, objects: Iterable[Object]) -> "Members":
+    def of(cls, objects: Iterable[Object]) -> Members:
         """Members that are known already."""
         found = sorted(objects)
         return cls(len(found), "", found)

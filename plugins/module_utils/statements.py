@@ -12,8 +12,9 @@ Composed with ``psycopg.sql`` only, without a connection, so the same changes al
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections import defaultdict
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 try:
     from psycopg import sql
@@ -30,6 +31,7 @@ from .changes import (
     CreateSchema,
     Grant,
     GrantDefault,
+    LendUsage,
     RemoveMember,
     Revoke,
     RevokeDefault,
@@ -65,19 +67,32 @@ def inventory_of(state: State) -> Inventory:
     return counts
 
 
-def statements(changes: Sequence[Change], inventory: Inventory, version: int, *, brief: bool = False) -> List[str]:
+def statements(
+    changes: Sequence[Change],
+    inventory: Inventory,
+    version: int,
+    *,
+    session_role: Optional[str] = None,
+    brief: bool = False,
+) -> List[str]:
     """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
 
     Roles, attributes, comments, memberships (removals first where an addition would close a circle), schemas, grants,
-    default privileges, revokes (objects before schemas and databases), kept column privileges again, other removals of
-    memberships with dependents first.
+    default privileges, revokes (columns before relations, objects before schemas and databases, leaves before their
+    grantors), what a revoke takes along and the plan keeps, other removals of memberships with dependents first.
     """
     composer = _Privileges(inventory, version, brief)
+    lends = [change for change in changes if isinstance(change, LendUsage)]
     removals = [change for change in changes if isinstance(change, RemoveMember)]
     late = sorted(
         (change for change in removals if not change.early),
         key=lambda change: (-change.depth, change.group.name, change.member.name),
     )
+    early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
+    # The executor's own come first, so that each other role is set once.
+    early_grants.sort(key=lambda item: item.batch.run_as or RoleRef(-1, ""))
+    revokes = composer.batched([change for change in changes if isinstance(change, Revoke)], inside_first=True)
+    late_grants = composer.batched([change for change in changes if isinstance(change, Grant) and change.late])
     composed: List[Any] = [
         *(_create_role(change) for change in changes if isinstance(change, CreateRole)),
         *_alter_roles(change for change in changes if isinstance(change, AlterRole)),
@@ -86,11 +101,11 @@ def statements(changes: Sequence[Change], inventory: Inventory, version: int, *,
         *_add_members(change for change in changes if isinstance(change, AddMember)),
         *(_create_schema(change) for change in changes if isinstance(change, CreateSchema)),
         *(_alter_schema_owner(change) for change in changes if isinstance(change, AlterSchemaOwner)),
-        *composer.batched([change for change in changes if isinstance(change, Grant) and not change.again]),
+        *_sections(early_grants, lends, session_role),
         *_defaults([change for change in changes if isinstance(change, GrantDefault)]),
         *_defaults([change for change in changes if isinstance(change, RevokeDefault)]),
-        *composer.batched([change for change in changes if isinstance(change, Revoke)], inside_first=True),
-        *composer.batched([change for change in changes if isinstance(change, Grant) and change.again]),
+        *_sections(revokes, lends, session_role),
+        *_sections(late_grants, lends, session_role),
         *(_remove_member(change) for change in late),
     ]
     return [text(statement) for statement in composed]
@@ -201,13 +216,23 @@ def _alter_schema_owner(change: AlterSchemaOwner) -> Any:
 
 
 class _Batch(NamedTuple):
-    """Statements of one batch differ only in what they name."""
+    """Statements of one batch differ only in what they name, in privileges and in grantees."""
 
     revoke: bool
     keyword: str
-    column: Optional[str]
+    columns: Tuple[str, ...]
     option: bool
-    grantor: int
+    run_as: Optional[RoleRef]
+    depth: int = 0
+    cascade: bool = False
+
+
+class _Composed(NamedTuple):
+    """Statements that run in one role's name, and the schemas that they name objects of."""
+
+    batch: _Batch
+    schemas: FrozenSet[str]
+    statements: List[Any]
 
 
 #: The word of ALL ... IN SCHEMA by the keyword for single objects.
@@ -219,10 +244,10 @@ _Given = Tuple[Tuple[Tuple[str, ...], Tuple[RoleRef, ...]], ...]
 
 def _batch_of(change: Union[Grant, Revoke]) -> _Batch:
     target = change.target
+    keyword = KINDS[target.kind].keyword
     if isinstance(change, Grant):
-        return _Batch(False, KINDS[target.kind].keyword, target.column, change.with_grant_option, 0)
-    foreign = change.grantor.oid if change.grantor.oid != target.owner.oid else 0
-    return _Batch(True, KINDS[target.kind].keyword, target.column, change.option_only, foreign)
+        return _Batch(False, keyword, target.columns, change.with_grant_option, change.run_as)
+    return _Batch(True, keyword, target.columns, change.option_only, change.run_as, change.depth, change.cascade)
 
 
 class _Privileges:
@@ -233,14 +258,20 @@ class _Privileges:
         self._version = version
         self._brief = brief
 
-    def batched(self, changes: Sequence[Union[Grant, Revoke]], *, inside_first: bool = False) -> Iterator[Any]:
-        """One statement per privilege set, kind and grantee set; a schema that is meant as a whole is named as such."""
+    def batched(self, changes: Sequence[Union[Grant, Revoke]], *, inside_first: bool = False) -> List[_Composed]:
+        """One statement per privilege set, kind and grantee set; a schema that is meant as a whole is named as such.
+
+        ``inside_first``: objects before schemas, columns before their relations, and leaves before their grantors.
+        """
         whole, rest = self._whole_schemas(changes)
-        batches = [*self._on_schemas(whole), *self._on_objects(rest)]
+        composed = [*self._on_schemas(whole), *self._on_objects(rest)]
         rank = {kind.keyword: position for position, kind in reversed(list(enumerate(KINDS.values())))}
-        batches.sort(key=lambda item: rank[item[0].keyword] * (-1 if inside_first else 1))
-        for _batch, composed in batches:
-            yield from composed
+
+        def order(item: _Composed) -> Tuple[int, bool, int]:
+            position = rank[item.batch.keyword]
+            return (-position, not item.batch.columns, -item.batch.depth) if inside_first else (position, False, 0)
+
+        return sorted(composed, key=order)
 
     def _whole_schemas(
         self, changes: Sequence[Union[Grant, Revoke]]
@@ -263,7 +294,7 @@ class _Privileges:
                 self._version >= LOCKS_NAMED_OBJECTS
                 and form is not None
                 and schema is not None
-                and batch.column is None
+                and not batch.columns
                 and 1 < count == self._inventory.get((form, schema))
             ):
                 whole[batch, privileges, grantee].append(schema)
@@ -271,45 +302,42 @@ class _Privileges:
                 rest.extend((batch, change) for change in found)
         return whole, rest
 
-    def _on_schemas(
-        self, whole: Mapping[Tuple[_Batch, Tuple[str, ...], RoleRef], List[str]]
-    ) -> Iterator[Tuple[_Batch, List[Any]]]:
+    def _on_schemas(self, whole: Mapping[Tuple[_Batch, Tuple[str, ...], RoleRef], List[str]]) -> Iterator[_Composed]:
         alike: Dict[Tuple[_Batch, Tuple[str, ...], Tuple[str, ...]], List[RoleRef]] = defaultdict(list)
         for (batch, privileges, grantee), schemas in whole.items():
             alike[batch, privileges, tuple(sorted(schemas))].append(grantee)
         for (batch, privileges, named), grantees in alike.items():
             listed = sql.SQL(", ").join([sql.Identifier(schema) for schema in named])
             names = sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(_FORMS[batch.keyword]), listed)
-            yield batch, [self._statement(batch, privileges, names, sorted(grantees, key=lambda ref: ref.name))]
+            ordered = sorted(grantees, key=lambda ref: ref.name)
+            yield _Composed(batch, frozenset(named), [self._statement(batch, privileges, names, ordered)])
 
-    def _on_objects(self, changes: Sequence[Tuple[_Batch, Union[Grant, Revoke]]]) -> Iterator[Tuple[_Batch, List[Any]]]:
-        # What each bucket of objects is given. Every object is in one bucket, so its first object stands for it.
-        given: Dict[Tuple[_Batch, str, int], Dict[Tuple[str, ...], List[RoleRef]]] = {}
-        buckets: Dict[Tuple[_Batch, str, int], Tuple[Optional[str], Tuple[Object, ...]]] = {}
+    def _on_objects(self, changes: Sequence[Tuple[_Batch, Union[Grant, Revoke]]]) -> Iterator[_Composed]:
+        # What each bucket of objects is given.
+        given: Dict[Tuple[_Batch, Optional[str], Tuple[Object, ...]], Dict[Tuple[str, ...], List[RoleRef]]] = {}
         for batch, change in changes:
             target = change.target
-            key = (batch, target.kind, target.objects[0].oid)
-            buckets[key] = (target.schema, target.objects)
+            key = (batch, target.schema, target.objects)
             privileges = _ordered(change.privileges, target.kind)
             given.setdefault(key, {}).setdefault(privileges, []).append(change.grantee)
         # Buckets that are given the same go together.
         together: Dict[Tuple[_Batch, _Given], List[Tuple[Object, Optional[str]]]] = defaultdict(list)
-        for key, by_privileges in given.items():
+        for (batch, schema, objects), by_privileges in given.items():
             what = tuple(
                 sorted(
                     (privileges, tuple(sorted(grantees, key=lambda ref: ref.name)))
                     for privileges, grantees in by_privileges.items()
                 )
             )
-            schema, objects = buckets[key]
-            together[key[0], what].extend((item, schema) for item in objects)
+            together[batch, what].extend((item, schema) for item in objects)
         for (batch, what), named in together.items():
+            schemas = frozenset(schema for _item, schema in named if schema is not None)
             composed = [
                 self._statement(batch, privileges, names, grantees)
                 for names in self._names(batch, named)
                 for privileges, grantees in what
             ]
-            yield batch, composed
+            yield _Composed(batch, schemas, composed)
 
     def _names(self, batch: _Batch, named: List[Tuple[Object, Optional[str]]]) -> Iterator[Any]:
         """What the statements name after ON, by OID: two runs then lock objects in the same order."""
@@ -324,10 +352,11 @@ class _Privileges:
 
     @staticmethod
     def _statement(batch: _Batch, privileges: Tuple[str, ...], names: Any, grantees: Sequence[RoleRef]) -> Any:
-        words = sql.SQL(", ").join([_privilege(name, batch.column) for name in privileges])
+        words = sql.SQL(", ").join([_privilege(name, batch.columns) for name in privileges])
         if batch.revoke:
             option = sql.SQL("GRANT OPTION FOR " if batch.option else "")
-            return sql.SQL("REVOKE {}{} ON {} FROM {}").format(option, words, names, _roles(grantees))
+            end = sql.SQL(" CASCADE" if batch.cascade else "")
+            return sql.SQL("REVOKE {}{} ON {} FROM {}{}").format(option, words, names, _roles(grantees), end)
         option = sql.SQL(" WITH GRANT OPTION" if batch.option else "")
         return sql.SQL("GRANT {} ON {} TO {}{}").format(words, names, _roles(grantees), option)
 
@@ -337,9 +366,32 @@ def _ordered(privileges: Iterable[str], kind: str) -> Tuple[str, ...]:
     return tuple(sorted(privileges, key=order.index))
 
 
-def _privilege(name: str, column: Optional[str]) -> Any:
+def _privilege(name: str, columns: Tuple[str, ...]) -> Any:
     word = sql.SQL(name)
-    return word if column is None else sql.SQL("{} ({})").format(word, sql.Identifier(column))
+    if not columns:
+        return word
+    return sql.SQL("{} ({})").format(word, sql.SQL(", ").join([sql.Identifier(column) for column in columns]))
+
+
+def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], session_role: Optional[str]) -> Iterator[Any]:
+    """The statements with the role set in whose name each runs, and a schema lent where that role cannot use it."""
+    lent = {(lend.role, lend.schema) for lend in lends}
+    back = sql.Identifier(session_role) if session_role else sql.SQL("NONE")
+    for run_as, found in itertools.groupby(composed, key=lambda item: item.batch.run_as):
+        section = list(found)
+        if run_as is not None:
+            schemas = sorted({schema for item in section for schema in item.schemas if (run_as, schema) in lent})
+            names = sql.SQL(", ").join([sql.Identifier(schema) for schema in schemas])
+            if schemas:
+                yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(names, role(run_as))
+            yield sql.SQL("SET LOCAL ROLE {}").format(role(run_as))
+        for item in section:
+            yield from item.statements
+        if run_as is not None:
+            # Never RESET ROLE, which goes back to the login and not to session_role.
+            yield sql.SQL("SET LOCAL ROLE {}").format(back)
+            if schemas:
+                yield sql.SQL("REVOKE USAGE ON SCHEMA {} FROM {}").format(names, role(run_as))
 
 
 def _name(item: Object, schema: Optional[str]) -> Any:
@@ -354,17 +406,17 @@ def _defaults(changes: Sequence[Union[GrantDefault, RevokeDefault]]) -> Iterator
     alike: Dict[Tuple[RoleRef, str, Tuple[str, ...], bool, bool, bool], Dict[Optional[str], List[RoleRef]]] = {}
     for change in changes:
         revoke = isinstance(change, RevokeDefault)
-        option_only = change.option_only if isinstance(change, RevokeDefault) else False
+        option = change.option_only if isinstance(change, RevokeDefault) else change.with_grant_option
         key = (
             change.owner,
             change.kind,
             _ordered(change.privileges, change.kind),
             revoke,
-            option_only,
+            option,
             change.schema is None,
         )
         alike.setdefault(key, {}).setdefault(change.schema, []).append(change.grantee)
-    for (owner, kind, privileges, revoke, option_only, _layer), by_schema in alike.items():
+    for (owner, kind, privileges, revoke, option, _layer), by_schema in alike.items():
         same: Dict[Tuple[RoleRef, ...], List[Optional[str]]] = defaultdict(list)
         for schema, grantees in by_schema.items():
             same[tuple(sorted(grantees, key=lambda ref: ref.name))].append(schema)
@@ -374,8 +426,9 @@ def _defaults(changes: Sequence[Union[GrantDefault, RevokeDefault]]) -> Iterator
             words = sql.SQL(", ".join(privileges))
             keyword = sql.SQL(str(KINDS[kind].default_keyword))
             head = sql.SQL("ALTER DEFAULT PRIVILEGES FOR ROLE {}{}").format(role(owner), place)
-            option = sql.SQL("GRANT OPTION FOR " if option_only else "")
             if revoke:
-                yield sql.SQL("{} REVOKE {}{} ON {} FROM {}").format(head, option, words, keyword, _roles(names))
+                only = sql.SQL("GRANT OPTION FOR " if option else "")
+                yield sql.SQL("{} REVOKE {}{} ON {} FROM {}").format(head, only, words, keyword, _roles(names))
             else:
-                yield sql.SQL("{} GRANT {} ON {} TO {}").format(head, words, keyword, _roles(names))
+                end = sql.SQL(" WITH GRANT OPTION" if option else "")
+                yield sql.SQL("{} GRANT {} ON {} TO {}{}").format(head, words, keyword, _roles(names), end)

@@ -13,7 +13,7 @@ A global row holds the complete ACL, and no row means the built-in default; a sc
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Dict, FrozenSet, Iterator, List, Mapping, Optional, Set, Tuple, Union
+from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple, Union
 
 from ..changes import GrantDefault, RevokeDefault
 from ..policy import Policy
@@ -51,11 +51,12 @@ def default_changes(
         else:
             managed, claimed = schema_name in scope.schemas, owner in owners
             acl = rows.get(layer, Acl())
-        for grantee, privileges, revoke in _differences(owner, acl, wanted.get(layer, {}), managed):
-            if revoke is None:
-                changes.append(GrantDefault(state.ref(owner), schema_name, kind, state.ref(grantee), privileges))
+        for grantee, privileges, grant, option, explicit in _differences(owner, acl, wanted.get(layer, {}), managed):
+            if grant:
+                changes.append(
+                    GrantDefault(state.ref(owner), schema_name, kind, state.ref(grantee), privileges, option)
+                )
             else:
-                option_only, explicit = revoke
                 changes.append(
                     RevokeDefault(
                         state.ref(owner),
@@ -63,7 +64,7 @@ def default_changes(
                         kind,
                         state.ref(grantee),
                         privileges,
-                        option_only=option_only,
+                        option_only=option,
                         explicit=explicit,
                         claimed=claimed or explicit,
                     )
@@ -79,7 +80,7 @@ def _wanted(policy: Policy, state: State) -> Tuple[Mapping[Layer, Grantees], Set
     claimed: Set[Layer] = set()
     problems: List[Problem] = []
     for rule in policy.default_rules:
-        late = too_new(rule.privileges, rule.kind, state.server.version, rule.source)
+        late = too_new(rule.privileges, rule.kind, state.server.version, rule.source, default=True)
         if late:
             problems.append(late)
             continue
@@ -99,25 +100,40 @@ def _wanted(policy: Policy, state: State) -> Tuple[Mapping[Layer, Grantees], Set
             )
             continue
         layer = (owner, rule.schema, rule.kind)
-        entry = wanted[layer].setdefault(grantee, Wanted())
         privileges = privileges_of(rule.privileges, rule.kind, state.server.version)
-        (entry.present if rule.present else entry.absent).update(privileges)
+        entry = wanted[layer].setdefault(grantee, Wanted())
+        entry.add(privileges, present=rule.present, option=rule.with_grant_option)
         if rule.present and rule.role != PUBLIC:
             claimed.add(layer)
     return wanted, claimed, problems
 
 
-def _differences(
-    owner: int, acl: Acl, grantees: Grantees, managed: bool
-) -> Iterator[Tuple[int, FrozenSet[str], Optional[Tuple[bool, bool]]]]:
-    """What differs in one layer: grantee, privileges, and for a revoke (option_only, explicit)."""
+class _Difference(NamedTuple):
+    """To grant or to revoke, ``option``: with grant option, or only the grant option."""
+
+    grantee: int
+    privileges: FrozenSet[str]
+    grant: bool
+    option: bool
+    explicit: bool = False
+
+
+def _differences(owner: int, acl: Acl, grantees: Grantees, managed: bool) -> Iterator[_Difference]:
+    """What differs in one layer. Every entry's grantor is the owner."""
     held_by = acl.grantees()
     for grantee in sorted({*grantees, *held_by}):
         wanted = grantees.get(grantee, _NOTHING)
         held = held_by.get(grantee, {})
-        missing = wanted.present - held.keys()
-        if missing:
-            yield grantee, frozenset(missing), None
+        plain = (wanted.present - wanted.option) - held.keys()
+        option = {
+            p
+            for p in wanted.option
+            if p not in held or not (grantee == owner or any(entry.grantable for entry in held[p]))
+        }
+        if plain:
+            yield _Difference(grantee, frozenset(plain), True, False)
+        if option:
+            yield _Difference(grantee, frozenset(option), True, True)
         if grantee == owner:
             continue
         surplus: Dict[Tuple[bool, bool], Set[str]] = defaultdict(set)
@@ -125,9 +141,9 @@ def _differences(
             if privilege in wanted.absent:
                 surplus[False, True].add(privilege)
             elif privilege in wanted.present:
-                if any(entry.grantable for entry in entries):
+                if privilege not in wanted.option and any(entry.grantable for entry in entries):
                     surplus[True, False].add(privilege)
             elif managed and grantee != PUBLIC_OID:
                 surplus[False, False].add(privilege)
-        for key, privileges in sorted(surplus.items()):
-            yield grantee, frozenset(privileges), key
+        for (option_only, explicit), privileges in sorted(surplus.items()):
+            yield _Difference(grantee, frozenset(privileges), False, option_only, explicit)

@@ -99,9 +99,7 @@ def column_groups(state: State, rules: BoundRules, lookups: Lookups) -> Iterator
             oids = lookups.columns.get(column, frozenset()) - with_acl[group.schema, column]
             found = [item for item in group.members.objects() if item.oid in oids]
             if found:
-                yield Group(
-                    group.kind, group.schema, group.owner, _NO_ACL, Members.of(found), group.extension, column
-                )
+                yield Group(group.kind, group.schema, group.owner, _NO_ACL, Members.of(found), group.extension, column)
 
 
 def privilege_changes(
@@ -152,7 +150,7 @@ def privilege_changes(
 
 
 def _changes(
-    differences: Iterable["_Difference"], target: Target, state: State, relations: Relations
+    differences: Iterable[_Difference], target: Target, state: State, relations: Relations
 ) -> Iterator[Union[Grant, Revoke]]:
     for grantee, privileges, grantor, option, explicit in differences:
         ref = state.ref(grantee)
@@ -248,7 +246,7 @@ def _differences(
             yield _Difference(grantee, frozenset(option), None, True)
         if owner:
             continue
-        may = {}
+        may: Dict[str, bool] = {}
         for by in allowed:
             for privilege, with_option in by.get(grantee, {}).items():
                 may[privilege] = may.get(privilege, False) or with_option

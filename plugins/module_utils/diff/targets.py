@@ -12,13 +12,13 @@ import difflib
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import AbstractSet, Dict, FrozenSet, List, Mapping, Optional, Set, Tuple
 
 from ..policy import Policy, Rule
 from ..privileges import ALL, KINDS, PUBLIC, PUBLIC_OID
 from ..problems import Problem
 from ..signatures import split_signature
-from ..state import Group, Object, State
+from ..state import Object, State
 
 #: A wildcard's place: kind, schema, and the column that it is about, None for the objects themselves.
 Place = Tuple[str, str, Optional[str]]
@@ -77,7 +77,7 @@ class Lookups:
     arguments: Mapping[int, Tuple[int, ...]] = field(default_factory=dict)
     types: Mapping[str, Optional[int]] = field(default_factory=dict)
     columns: Mapping[str, FrozenSet[int]] = field(default_factory=dict)
-    untrusted: FrozenSet[str] = frozenset()
+    untrusted: AbstractSet[str] = frozenset()
 
 
 def privileges_of(rule_privileges: FrozenSet[str], kind: str, version: int) -> FrozenSet[str]:
@@ -269,9 +269,7 @@ class _Inventory:
             return (rule.kind, None, rule.name), None
         return None, self._problem(rule, f'{word} "{rule.name}" does not exist')
 
-    def _problem(
-        self, rule: Rule, message: str, hint: Optional[str] = None, *, where: str = "object.name"
-    ) -> Problem:
+    def _problem(self, rule: Rule, message: str, hint: Optional[str] = None, *, where: str = "object.name") -> Problem:
         label = f"{rule.schema}.{rule.name}" if rule.schema else str(rule.name)
         return Problem(
             path=f"{rule.source}.{where}",

@@ -168,8 +168,8 @@ def _schemas(plan: Plan) -> Sides:
     return _mappings("name", old), _mappings("name", new)
 
 
-#: What makes privileges on objects one line: role, kind, schema, privileges, column, suffix of the keys.
-_Line = Tuple[str, int, str, Tuple[str, ...], str, bool]
+#: What makes privileges on objects one line: role, kind, schema, privileges, columns, grant option.
+_Line = Tuple[str, int, str, Tuple[str, ...], Tuple[str, ...], bool]
 
 
 def _grants(plan: Plan) -> Sides:
@@ -179,7 +179,7 @@ def _grants(plan: Plan) -> Sides:
     for change in plan.changes:
         if isinstance(change, Grant) and not change.again:
             new[_line(change, change.with_grant_option)].extend(item.label for item in change.target.objects)
-        elif isinstance(change, Revoke):
+        elif isinstance(change, Revoke) and not change.again:
             old[_line(change, change.option_only)].extend(item.label for item in change.target.objects)
             if change.option_only:
                 new[_line(change, False)].extend(item.label for item in change.target.objects)
@@ -193,7 +193,7 @@ def _line(change: Union[Grant, Revoke], option: bool) -> _Line:
     target = change.target
     kind = list(KINDS).index(target.kind)
     privileges = tuple(ordered(change.privileges, target.kind))
-    return change.grantee.name, kind, target.schema or "", privileges, target.column or "", option
+    return change.grantee.name, kind, target.schema or "", privileges, target.columns, option
 
 
 def _grant_lines(lines: Mapping[_Line, List[str]], kept: Mapping[_Line, List[str]], suffix: str) -> Lines:
@@ -201,11 +201,11 @@ def _grant_lines(lines: Mapping[_Line, List[str]], kept: Mapping[_Line, List[str
     items += [(line, labels, suffix) for line, labels in kept.items()]
     result: Lines = []
     for line, labels, end in sorted(items):
-        role, kind, schema, privileges, column, option = line
+        role, kind, schema, privileges, columns, option = line
         fields: List[Tuple[str, Any]] = [("role", role), ("privileges", privileges)]
         fields.append(("object", objects(list(KINDS)[kind], schema, labels)))
-        if column:
-            fields.append(("columns", [column]))
+        if columns:
+            fields.append(("columns", columns))
         if option:
             fields.append(("with_grant_option", True))
         result.append(f"- {mapping(fields)}{end}")

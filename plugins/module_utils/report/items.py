@@ -26,6 +26,7 @@ from ..changes import (
     RevokeDefault,
     Target,
     Withheld,
+    weight,
 )
 from ..privileges import KINDS
 from ..statements import SHOWN, statement_of
@@ -59,7 +60,7 @@ def object_of(kind: str, schema: Optional[str], name: Optional[str], columns: It
 def _single(change: Union[Grant, Revoke], *, brief: bool) -> Iterator[Tuple[Union[Grant, Revoke], Dict[str, Any]]]:
     """The change for each of its objects, or as a whole with three names and a count."""
     target = change.target
-    columns = [] if target.column is None else [target.column]
+    columns = list(target.columns)
     if brief and len(target.objects) > SHOWN:
         names = ", ".join(item.label for item in target.objects[:SHOWN])
         label = f"{names} and {len(target.objects) - SHOWN} more"
@@ -91,7 +92,7 @@ def suppressed_items(changes: Iterable[Union[Revoke, RevokeDefault]], *, brief: 
         kind = "object"
         if change.option_only:
             kind = "grant_option"
-        elif change.target.column is not None:
+        elif change.target.columns:
             kind = "column"
         for single, described in _single(change, brief=brief):
             items.append(
@@ -125,9 +126,7 @@ def suppressed_counts(changes: Iterable[Union[Revoke, RevokeDefault]]) -> Dict[s
     """How many privileges the override keeps for each role."""
     counts: Dict[str, int] = {}
     for change in changes:
-        objects = len(change.target.objects) if isinstance(change, Revoke) else 1
-        name = change.grantee.name
-        counts[name] = counts.get(name, 0) + len(change.privileges) * objects
+        counts[change.grantee.name] = counts.get(change.grantee.name, 0) + weight(change)
     return dict(sorted(counts.items()))
 
 

@@ -26,6 +26,7 @@ from ..changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    weight,
 )
 from ..filters import Options
 from ..state import Server
@@ -77,13 +78,13 @@ def summary(plan: Plan) -> Dict[str, Any]:
         elif isinstance(change, AlterSchemaOwner):
             schemas["owner_changed"] += 1
         elif isinstance(change, Grant):
-            grants["granted"] += 0 if change.again else len(change.privileges) * len(change.target.objects)
+            grants["granted"] += 0 if change.again else weight(change)
         elif isinstance(change, Revoke):
-            grants["revoked"] += len(change.privileges) * len(change.target.objects)
+            grants["revoked"] += 0 if change.again else weight(change)
         elif isinstance(change, GrantDefault):
-            defaults["granted"] += len(change.privileges)
+            defaults["granted"] += weight(change)
         elif isinstance(change, RevokeDefault):
-            defaults["revoked"] += len(change.privileges)
+            defaults["revoked"] += weight(change)
     # A membership that is granted anew before it is taken from a grantor that goes was only altered.
     removed -= altered | added
     return {
@@ -131,7 +132,13 @@ def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[st
     if diff:
         result["diff"] = diff_of(run.plan, run.server.database)
     if _size(result) > LARGEST:
-        sql = statements(run.plan.changes, inventory_of(run.state), run.server.version, brief=True)
+        sql = statements(
+            run.plan.changes,
+            inventory_of(run.state),
+            run.server.version,
+            session_role=run.session_role,
+            brief=True,
+        )
         shown = _result(run, options, sql, brief=True)
         shown["diff"] = result.get("diff", [])
         _cut(shown)

@@ -206,26 +206,27 @@ WHERE p.pronamespace = ANY(%s::oid[]) AND p.proname = ANY(%s)
 """
 
 # Objects outside schemas, by name. A parameter has a row only while somebody holds a privilege on it; its owner is the
-# bootstrap superuser (acldefault in acl.c). Custom parameters exist as soon as somebody names them.
+# bootstrap superuser (acldefault in acl.c). A custom parameter, one with a dot, exists as soon as somebody names it; its
+# form was judged with the manifest.
 _NAMED = {
     "language": ("pg_language", "lanname", "lanowner", "lanacl", "l"),
     "foreign_data_wrapper": ("pg_foreign_data_wrapper", "fdwname", "fdwowner", "fdwacl", "F"),
     "foreign_server": ("pg_foreign_server", "srvname", "srvowner", "srvacl", "S"),
     "tablespace": ("pg_tablespace", "spcname", "spcowner", "spcacl", "t"),
-    "large_object": ("pg_largeobject_metadata", "oid::text", "lomowner", "lomacl", "L"),
+    "large_object": ("pg_largeobject_metadata", "oid", "lomowner", "lomacl", "L"),
 }
 _NAMED_QUERY = """
-SELECT '{kind}', o.oid::int8, o.{name}, o.{owner}::int8, o.{acl} IS NOT NULL, {exploded}, x.objid IS NOT NULL
+SELECT '{kind}', o.oid::int8, o.{name}::text, o.{owner}::int8, o.{acl} IS NOT NULL, {exploded}, x.objid IS NOT NULL
 FROM {catalog} AS o
 LEFT JOIN pg_depend AS x ON x.objid = o.oid AND x.classid = '{class_}'::regclass AND x.deptype = 'e'
      AND x.refclassid = 'pg_extension'::regclass
-WHERE o.{name} = ANY(%s)
+WHERE o.{name} = ANY(%s::{type}[])
 """
 _PARAMETERS = """
 SELECT 'parameter', coalesce(p.oid::int8, -n.position), n.name, 10::int8, p.paracl IS NOT NULL, {exploded}, false
 FROM unnest(%s::text[]) WITH ORDINALITY AS n(name, position)
 LEFT JOIN pg_parameter_acl AS p ON p.parname = n.name
-WHERE p.oid IS NOT NULL OR n.name ~ '^[a-z_][a-z0-9_$]*([.][a-z_][a-z0-9_$]*)+$'
+WHERE p.oid IS NOT NULL OR n.name LIKE '%%.%%'
    OR EXISTS (SELECT FROM pg_settings AS s WHERE lower(s.name) = n.name)
 """.format(exploded=_EXPLODED.format(acl="coalesce(p.paracl, acldefault('p', 10))"))
 
@@ -397,7 +398,14 @@ def read_named(connection: Connection[Any], names: Mapping[str, Sequence[str]]) 
         exploded = _EXPLODED.format(acl=f"coalesce(o.{acl}, acldefault('{letter}', o.{owner}))")
         class_ = "pg_largeobject" if kind == "large_object" else catalog
         query = _NAMED_QUERY.format(
-            kind=kind, catalog=catalog, class_=class_, name=name, owner=owner, acl=acl, exploded=exploded
+            kind=kind,
+            catalog=catalog,
+            class_=class_,
+            name=name,
+            type="oid" if name == "oid" else "name",
+            owner=owner,
+            acl=acl,
+            exploded=exploded,
         )
         queries.append((query, (list(wanted),)))
     if not queries:

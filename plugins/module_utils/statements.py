@@ -345,7 +345,7 @@ class _Privileges:
         for start in range(0, len(named), BATCH):
             part = named[start : start + BATCH]
             shown = part[:SHOWN] if self._brief else part
-            listed = sql.SQL(", ").join([_name(item, schema) for item, schema in shown])
+            listed = sql.SQL(", ").join([_name(item, schema, batch.keyword) for item, schema in shown])
             if len(shown) < len(part):
                 listed = sql.SQL("{} /* and {} more */").format(listed, sql.Literal(len(part) - len(shown)))
             yield sql.SQL("{} {}").format(sql.SQL(batch.keyword), listed)
@@ -394,7 +394,10 @@ def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], session
                 yield sql.SQL("REVOKE USAGE ON SCHEMA {} FROM {}").format(names, role(run_as))
 
 
-def _name(item: Object, schema: Optional[str]) -> Any:
+def _name(item: Object, schema: Optional[str], keyword: str) -> Any:
+    if keyword == KINDS["parameter"].keyword:
+        # Each part by itself: a quoted word of more than 63 bytes would be cut.
+        return sql.Identifier(*item.name.split("."))
     name = sql.Identifier(item.name) if schema is None else sql.Identifier(schema, item.name)
     if item.arguments is None:
         return name

@@ -206,8 +206,8 @@ WHERE p.pronamespace = ANY(%s::oid[]) AND p.proname = ANY(%s)
 """
 
 # Objects outside schemas, by name. A parameter has a row only while somebody holds a privilege on it; its owner is the
-# bootstrap superuser (acldefault in acl.c). A custom parameter, one with a dot, exists as soon as somebody names it; its
-# form was judged with the manifest.
+# bootstrap superuser (acldefault in acl.c). A custom parameter, one with a dot, exists as soon as somebody names it;
+# its form was judged with the manifest.
 _NAMED = {
     "language": ("pg_language", "lanname", "lanowner", "lanacl", "l"),
     "foreign_data_wrapper": ("pg_foreign_data_wrapper", "fdwname", "fdwowner", "fdwacl", "F"),

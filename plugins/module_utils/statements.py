@@ -398,6 +398,8 @@ def _name(item: Object, schema: Optional[str], keyword: str) -> Any:
     if keyword == KINDS["parameter"].keyword:
         # Each part by itself: a quoted word of more than 63 bytes would be cut.
         return sql.Identifier(*item.name.split("."))
+    if keyword == KINDS["large_object"].keyword:
+        return sql.Literal(item.oid)
     name = sql.Identifier(item.name) if schema is None else sql.Identifier(schema, item.name)
     if item.arguments is None:
         return name

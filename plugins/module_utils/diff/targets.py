@@ -121,7 +121,7 @@ def bind(policy: Policy, state: State, groups: Iterable[Group], routines: Routin
                         path=rule.source,
                         role=rule.role,
                         object=str(rule.name),
-                        message=f"this contradicts {known[1]}: the same routine, once present and once absent",
+                        message=f"this contradicts {known[1]}: the same {rule.kind.replace('_', ' ')}, once present and once absent",
                     )
                 )
                 break

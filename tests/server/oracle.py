@@ -369,6 +369,8 @@ class Expected:
     refused: str | None = None
     suppressed: set[tuple[Any, ...]] = field(default_factory=set)
     untouched: set[Key] = field(default_factory=set)
+    #: What cannot be done yet: revokes of what another than the owner gave, or on which somebody's privilege hangs.
+    foreign: set[tuple[Key, Entry]] = field(default_factory=set)
 
 
 def expect(
@@ -538,6 +540,7 @@ def _privileges(
         else:
             managed = (name if kind == "schema" else schema) in managed_schemas
         entries = set(thing.entries)
+        everything = entries | {e for (table, _column), some in before.columns.items() if table == key for e in some}
         on_it = [r for r in reading.rules if r.kind == kind and r.schema == schema]
         named = [r for r in on_it if r.name == name]
         wildcard = [r for r in on_it if r.name == "*" and kind not in ("schema", "database")]
@@ -581,6 +584,10 @@ def _privileges(
                 entries -= held
                 if undeclared:
                     losers.add(who)
+        for gone in thing.entries - entries:
+            hangs_on_it = any((e.grantor, e.privilege) == (gone.grantee, gone.privilege) for e in everything)
+            if gone.grantor != owner or (gone.grantee != owner and hangs_on_it):
+                expected.foreign.add((key, gone))
         if entries == thing.entries and key in before.objects and before.objects[key].owner == owner:
             expected.untouched.add(key)
         thing.entries = entries

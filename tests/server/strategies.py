@@ -304,6 +304,22 @@ class World:
                 word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()
                 self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(self.owner())}")
 
+    def make_foreign_grants(self, most: int = 4) -> None:
+        """Privileges that somebody else than the owner gave."""
+        items = [item for item in self.items if item.schema is not None and item.kind != "type"]
+        for _number in range(self.draw(st.integers(1, most)) if items else 0):
+            item = self.draw(st.sampled_from(items))
+            grantor = self.draw(st.sampled_from(self.roles))
+            word = self.draw(st.sampled_from(PRIVILEGES[item.kind]))
+            if item.kind in ("table", "view", "materialized_view") and _maybe(self.draw, 3):
+                word = f"{self.draw(st.sampled_from(['SELECT', 'UPDATE']))} (a)"
+            place = f"{word} ON {KEYWORD[item.kind]} {item.sql}"
+            self.setup += [
+                f"GRANT USAGE ON SCHEMA {q(str(item.schema))} TO {q(grantor)}",
+                f"GRANT {place} TO {q(grantor)} WITH GRANT OPTION",
+                f"SET ROLE {q(grantor)}; GRANT {place} TO {who(self.grantee())}; RESET ROLE",
+            ]
+
     def make_defaults(self, most: int = 4) -> None:
         for _number in range(self.draw(st.integers(0, most))):
             kind = self.draw(st.sampled_from(["table", "table", "sequence", "function", "schema", "type"]))
@@ -561,6 +577,7 @@ def cases(
     *,
     modes: tuple[str, ...] = ("authoritative", "adopt", "additive"),
     override: bool = True,
+    foreign: bool = False,
 ) -> Case:
     """A random database and a random manifest about it."""
     world = World(draw, version)
@@ -569,6 +586,8 @@ def cases(
     world.make_schemas()
     world.make_objects()
     world.make_grants("")
+    if foreign:
+        world.make_foreign_grants()
     world.make_defaults()
     author = Author(draw, world, modes, override)
     manifest, options = author.write()

@@ -260,6 +260,29 @@ def _privileges(catalog: oracle.Catalog, owners: Iterable[str]) -> set[tuple[Any
 
 @property_settings
 @given(data=st.data())
+def test_what_another_grantor_gave_is_kept_or_refused(server: Cluster, runner: Runner, data: st.DataObject) -> None:
+    with _trial(data, server, runner, foreign=True) as trial:
+        expected = trial.expect()
+        event(f"foreign: {bool(expected.foreign)}, refused: {expected.refused}")
+        before = trial.db.snapshot()
+        predicted = trial.run(check=True)
+        result = trial.run()
+        if expected.foreign:
+            for failed in (predicted, result):
+                assert failed.failed, f"it should have refused {expected.foreign}"
+                codes = ("not_supported", "dependent_privileges")
+                assert failed.error_code in codes or "circle" in failed.msg, failed.text
+            assert (predicted.error_code, predicted.problems) == (result.error_code, result.problems)
+        if result.failed:
+            assert expected.foreign or expected.refused, result.text
+            assert trial.db.snapshot() == before
+        else:
+            wrong = oracle.differences(expected, trial.catalog(), trial.before)
+            assert not wrong, "\n".join(["not as the oracle says", *wrong])
+
+
+@property_settings
+@given(data=st.data())
 def test_additive_never_lowers_access(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     with _trial(data, server, runner, modes=("additive",)) as trial:
         predicted = trial.run(check=True)

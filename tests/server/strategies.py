@@ -153,6 +153,7 @@ class World:
         self.version = version
         self.setup: list[str] = []
         self.roles: list[str] = []
+        self.executor = "postgres"
         self.schemas: list[str] = ["public"]
         self.items: list[Item] = []
         self._taken: set[tuple[str, str]] = set()
@@ -177,6 +178,12 @@ class World:
             self.setup.append(" ".join([f"CREATE ROLE {q(name)}", *words]))
             if _maybe(self.draw, 8):
                 self.setup.append(f"COMMENT ON ROLE {q(name)} IS{literal(COMMENT)}")
+
+        if _maybe(self.draw, 5):
+            # Another superuser than the first one runs the module, and holds this and that.
+            self.executor = "su 2"
+            self.roles.append(self.executor)
+            self.setup.append(f"CREATE ROLE {q(self.executor)} SUPERUSER LOGIN")
 
     def make_memberships(self, most: int = 6) -> None:
         for _number in range(self.draw(st.integers(0, most))):
@@ -277,12 +284,12 @@ class World:
             self.setup.append(f"ALTER ROUTINE {sql} OWNER TO {q(self.owner())}")
 
     def make_grants(self, database: str, most: int = 14) -> None:
-        database_item = Item("database", None, database, "CURRENT_DATABASE", ())
+        databases = [Item("database", None, database, name, ()) for name in ("CURRENT_DATABASE", "postgres")]
         for _number in range(self.draw(st.integers(0, most))):
-            item = self.draw(st.sampled_from([*self.items, database_item]))
+            item = self.draw(st.sampled_from([*self.items, *databases]))
             words = _some(self.draw, PRIVILEGES[item.kind]) if _maybe(self.draw, 3) is False else ["ALL"]
             action = self.draw(
-                st.sampled_from(["grant", "grant", "grant", "option", "column", "revoke", "empty", "owner"])
+                st.sampled_from(["grant", "grant", "grant", "option", "column", "revoke", "empty", "owner", "dangling"])
             )
             place = f"{KEYWORD[item.kind]} {item.sql}"
             grantee = self.grantee()
@@ -297,10 +304,17 @@ class World:
                 self.setup.append(f"GRANT {listed} ON {place} TO {who(grantee)}{option}")
             elif action == "revoke":
                 self.setup.append(f"REVOKE {', '.join(words)} ON {place} FROM {who(grantee)}")
-            elif action == "empty":
+            elif action == "empty" and item.sql != "postgres":
                 # From PUBLIC and from the owner: what is left of it may be {}.
                 self.setup.append(f"REVOKE ALL ON {place} FROM PUBLIC, OWNER_OF {item.kind} {item.sql}")
-            elif action == "owner":
+            elif action == "dangling" and item.kind in ("table", "view", "sequence"):
+                # As somebody leaves it behind who is dropped while his privilege is given.
+                letter = "s" if item.kind == "sequence" else "r"
+                self.setup.append(
+                    f"UPDATE pg_class SET relacl = coalesce(relacl, acldefault('{letter}', relowner))"
+                    f" || makeaclitem(4242, relowner, 'SELECT', false) WHERE oid ={literal(item.sql)}::regclass"
+                )
+            elif action == "owner" and item.sql != "postgres":
                 word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()
                 self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(self.owner())}")
 
@@ -350,11 +364,13 @@ class Author:
         self.override = override
         self.said: dict[tuple[Any, ...], dict[str, bool]] = {}
         self.spellings: dict[tuple[str, str], str] = {}
+        self.pattern = "{schema}-{profile}"
 
     def write(self) -> tuple[dict[str, Any], dict[str, Any]]:
         draw, world = self.draw, self.world
         manifest: dict[str, Any] = {}
-        existing = [name for name in world.roles if name != "ign_x" and not _maybe(draw, 3)]
+        never = ("ign_x", world.executor)
+        existing = [name for name in world.roles if name not in never and not _maybe(draw, 3)]
         fresh = _some(draw, NEW_ROLES, 0, 2)
         declared = existing + fresh
         if not declared:
@@ -365,7 +381,7 @@ class Author:
             declared = [*declared, "postgres"]
         if _maybe(draw, 8):
             manifest["roles"].append({"name": "pg_monitor", "external": True})
-        assumed = [name for name in world.roles if name not in declared and name != "ign_x" and _maybe(draw, 6)]
+        assumed = [name for name in world.roles if name not in (*declared, *never) and _maybe(draw, 6)]
         if assumed:
             manifest["assume_roles"] = assumed
         named = declared + assumed
@@ -374,6 +390,8 @@ class Author:
         profiles = self._profiles()
         if profiles:
             manifest["profiles"] = profiles
+        if _maybe(draw, 4):
+            manifest["role_pattern"] = self.pattern = "{profile} of {schema}"
         schemas, generated = self._schemas(named, profiles, manifest.get("default_owner"))
         if schemas:
             manifest["schemas"] = schemas
@@ -393,6 +411,8 @@ class Author:
         if memberships:
             manifest["memberships"] = memberships
         options: dict[str, Any] = {"reconciliation_mode": draw(st.sampled_from(self.modes))}
+        if world.executor != "postgres":
+            options["login_user"] = world.executor
         grantees = draw(st.sampled_from(["revoke", "keep", None]))
         if grantees:
             options["undeclared_grantees"] = grantees
@@ -454,9 +474,10 @@ class Author:
             bound = [profile for profile in profiles if _maybe(self.draw) and len(name.encode()) < 50]
             if bound:
                 schema["profiles"] = bound
-                generated += [f"{name}-{profile}" for profile in bound]
             for profile in bound:
-                self._say_profile(f"{name}-{profile}", profiles[profile], name, schema.get("owner") or default_owner)
+                role = self.pattern.replace("{schema}", name).replace("{profile}", profile)
+                generated.append(role)
+                self._say_profile(role, profiles[profile], name, schema.get("owner") or default_owner)
             schemas.append(schema)
         return schemas, generated
 
@@ -488,7 +509,9 @@ class Author:
         items = [item for item in items if not (item.kind == "function" and item.name.startswith("*"))]
         for _number in range(draw(st.integers(0, 8))):
             role = draw(st.sampled_from([*named, PUBLIC, "pg_monitor"]))
-            shape = draw(st.sampled_from(["wildcard", "named", "named", "schema", "database"]))
+            shape = draw(
+                st.sampled_from(["wildcard", "wildcard", "named", "named", "named", "schema", "database", "system"])
+            )
             target: dict[str, Any]
             key: tuple[Any, ...]
             if shape == "wildcard":
@@ -498,6 +521,13 @@ class Author:
             elif shape == "database":
                 kind = "database"
                 target, key = {"type": kind}, (kind,)
+                if _maybe(draw, 4):
+                    target, key = {"type": kind, "name": "postgres"}, (kind, "postgres")
+            elif shape == "system":
+                kind = "function"
+                target = {"type": "routine", "schema": "pg_catalog", "name": "pg_sleep(float8)"}
+                key = (kind, "pg_catalog", "pg_sleep")
+                self.spellings["pg_catalog", "pg_sleep(float8)"] = "pg_sleep(double precision)"
             elif shape == "schema":
                 kind = "schema"
                 name = draw(st.sampled_from(places))
@@ -514,6 +544,10 @@ class Author:
             present = not _maybe(draw, 4)
             words = self._consistent((role, *key), kind, self._privileges(kind), present)
             if words:
+                if role == PUBLIC and _maybe(draw):
+                    role = "public"
+                if _maybe(draw, 4):
+                    words = ["temp" if word == "TEMPORARY" else word.lower() for word in words] + words[:1]
                 grant = {"role": role, "privileges": words, "object": target}
                 grants.append(grant if present else {**grant, "ensure": "absent"})
         return grants

@@ -98,7 +98,13 @@ class Trial:
         return result
 
     def expect(self) -> oracle.Expected:
-        return oracle.expect(self.case.manifest, self.case.options, self.before, self.case.spellings)
+        return oracle.expect(
+            self.case.manifest,
+            self.case.options,
+            self.before,
+            self.case.spellings,
+            self.case.options.get("login_user", "postgres"),
+        )
 
     def catalog(self) -> oracle.Catalog:
         return oracle.read(self.db.connection)
@@ -106,7 +112,8 @@ class Trial:
     @contextmanager
     def by_hand(self) -> Iterator[psycopg.Connection[Any]]:
         """A transaction of somebody who copies statements out of a plan. It is rolled back."""
-        with self.db.connect(autocommit=False) as connection:
+        user = self.case.options.get("login_user", "postgres")
+        with self.db.connect(user, autocommit=False) as connection:
             yield connection
             connection.rollback()
 

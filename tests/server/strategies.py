@@ -156,6 +156,9 @@ class World:
         self.executor = "postgres"
         self.schemas: list[str] = ["public"]
         self.items: list[Item] = []
+        #: Who was given which words on what, and owner, schema, kind, grantee of default privileges.
+        self.given: list[tuple[str, Item, list[str]]] = []
+        self.default_given: list[tuple[str, str | None, str, str]] = []
         self._taken: set[tuple[str, str]] = set()
 
     def owner(self) -> str:
@@ -184,6 +187,7 @@ class World:
             self.executor = "su 2"
             self.roles.append(self.executor)
             self.setup.append(f"CREATE ROLE {q(self.executor)} SUPERUSER LOGIN")
+            self.setup.append(f"GRANT {q(self.draw(st.sampled_from(self.roles[:-1])))} TO {q(self.executor)}")
 
     def make_memberships(self, most: int = 6) -> None:
         for _number in range(self.draw(st.integers(0, most))):
@@ -294,6 +298,7 @@ class World:
             place = f"{KEYWORD[item.kind]} {item.sql}"
             grantee = self.grantee()
             if action in ("grant", "option"):
+                self.given.append((grantee, item, words))
                 option = " WITH GRANT OPTION" if action == "option" and grantee != PUBLIC else ""
                 self.setup.append(f"GRANT {', '.join(words)} ON {place} TO {who(grantee)}{option}")
             elif action == "column" and item.kind in ("table", "view", "materialized_view"):
@@ -342,7 +347,9 @@ class World:
             words = ", ".join(_some(self.draw, PRIVILEGES[kind]))
             grantee = self.grantee("postgres")
             action = self.draw(st.sampled_from(["grant", "grant", "option", "revoke"]))
-            head = f"ALTER DEFAULT PRIVILEGES FOR ROLE {q(self.owner())}{place}"
+            owner = self.owner()
+            self.default_given.append((owner, schema, kind, grantee))
+            head = f"ALTER DEFAULT PRIVILEGES FOR ROLE {q(owner)}{place}"
             tail = f"{words} ON {DEFAULT_KEYWORD[kind]}"
             if action == "revoke":
                 self.setup.append(f"{head} REVOKE {tail} FROM {who(grantee)}")
@@ -505,13 +512,18 @@ class Author:
     def _grants(self, named: list[str], places: list[str]) -> list[dict[str, Any]]:
         draw = self.draw
         grants: list[dict[str, Any]] = []
-        items = [item for item in self.world.items if item.kind != "type" and item.name != "*"]
-        items = [item for item in items if not (item.kind == "function" and item.name.startswith("*"))]
-        for _number in range(draw(st.integers(0, 8))):
-            role = draw(st.sampled_from([*named, PUBLIC, "pg_monitor"]))
+        grantees = [*named, PUBLIC, "pg_monitor"]
+        items = [item for item in self.world.items if item.kind != "type" and not item.name.startswith("*")]
+        # Rules about what is there meet it more often than chance would have it.
+        echoes = [given for given in self.world.given if given[0] in grantees and given[1] in items]
+        for _number in range(draw(st.integers(0, 9))):
+            role = draw(st.sampled_from(grantees))
             shape = draw(
-                st.sampled_from(["wildcard", "wildcard", "named", "named", "named", "schema", "database", "system"])
+                st.sampled_from(
+                    ["wildcard", "wildcard", "named", "named", "schema", "database", "system", *["echo"] * 4]
+                )
             )
+            words: list[str] = []
             target: dict[str, Any]
             key: tuple[Any, ...]
             if shape == "wildcard":
@@ -534,15 +546,19 @@ class Author:
                 target, key = {"type": kind, "name": name}, (kind, None, name)
             else:
                 item = draw(st.sampled_from(items))
+                if shape == "echo" and echoes:
+                    role, item, words = draw(st.sampled_from(echoes))
                 kind = item.kind
                 text = draw(st.sampled_from(item.spellings))
                 target, key = {"type": kind, "schema": item.schema, "name": text}, (kind, item.schema, item.name)
                 if kind == "schema":
                     del target["schema"]
-                if kind == "function":
+                elif _maybe(draw, 4):
+                    target, key = {**target, "name": "*"}, (kind, item.schema, "*")
+                elif kind == "function":
                     self.spellings[str(item.schema), text] = item.name
-            present = not _maybe(draw, 4)
-            words = self._consistent((role, *key), kind, self._privileges(kind), present)
+            present = not _maybe(draw, 3)
+            words = self._consistent((role, *key), kind, words or self._privileges(kind), present)
             if words:
                 if role == PUBLIC and _maybe(draw):
                     role = "public"
@@ -555,20 +571,28 @@ class Author:
     def _defaults(self, named: list[str], places: list[str], default_owner: str | None) -> list[dict[str, Any]]:
         draw = self.draw
         stanzas: list[dict[str, Any]] = []
-        for _number in range(draw(st.integers(0, 3))):
+        grantees = [*named, PUBLIC, "pg_monitor"]
+        echoes = [given for given in self.world.default_given if given[0] in named and given[3] in grantees]
+        echoes = [given for given in echoes if given[2] != "type"]
+        for _number in range(draw(st.integers(0, 4))):
             owner = draw(st.sampled_from(named))
+            schema = draw(st.sampled_from([None, *places]))
+            echo = draw(st.sampled_from(echoes)) if echoes and _maybe(draw) else None
+            if echo:
+                owner, schema, _kind, _grantee = echo
             stanza: dict[str, Any] = {"owner": owner}
             if default_owner is not None and _maybe(draw, 3):
                 owner = default_owner
                 stanza = {}
-            schema = draw(st.sampled_from([None, *places]))
             if schema is not None:
                 stanza["schema"] = schema
             stanza["grant"] = []
-            for _grant in range(draw(st.integers(1, 3))):
+            for number in range(draw(st.integers(1, 3))):
                 kind = draw(st.sampled_from(["table", "sequence", "function", *(["schema"] if schema is None else [])]))
-                role = draw(st.sampled_from([*named, PUBLIC, "pg_monitor"]))
-                present = not _maybe(draw, 4)
+                role = draw(st.sampled_from(grantees))
+                if echo and number == 0:
+                    kind, role = echo[2:]
+                present = not _maybe(draw, 3)
                 if role == PUBLIC and schema is not None and kind == "function" and not present:
                     continue
                 key = ("default", owner, schema, kind, role)

@@ -191,10 +191,8 @@ def ansible_test(job: Job, command: str, *words: str) -> None:
     bin_folder, variables, collection = core_environment(job)
     reports = collection / "tests" / "output" / "junit"
     shutil.rmtree(reports, ignore_errors=True)
-    # Through the interpreter: the first line of a script cannot name one whose path has a blank in it.
-    program = (bin_folder / "python", bin_folder / "ansible-test", command, "--color", "no")
     try:
-        job.run(*program, *words, cwd=collection, env=variables)
+        job.run(bin_folder / "ansible-test", command, "--color", "no", *words, cwd=collection, env=variables)
     finally:
         if command == "units":
             job.counts.add_junit(reports.glob("*.xml"))
@@ -407,7 +405,7 @@ def summary(results: list[Result], seconds: float, live: bool) -> str:
         if result.verdict == "failed" and not live:
             log = BUILD / "logs" / f"{result.name}.log"
             tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:]
-            lines += [f"--- {result.name} failed, end of {log.relative_to(ROOT)}:", *tail, ""]
+            lines += [f"--- {result.name} failed, end of .build/logs/{log.name}:", *tail, ""]
     for result in sorted(results, key=lambda result: result.name):
         counts = f"{result.counts.passed:>6} passed {result.counts.failed:>4} failed {result.counts.skipped:>4} skipped"
         reason = f"  {result.reason}" if result.reason else ""

@@ -17,7 +17,7 @@ from harness import COLLECTIONS, Cluster, Database, Runner, link_collection
 from hypothesis import given, note
 from hypothesis import strategies as st
 from strategies import NAMES, q
-from test_properties import property_settings
+from test_properties import examples
 from zygote import COLLECTION
 
 
@@ -128,7 +128,7 @@ def _created(db: Database, schema: str, shape: str, name: str, arguments: list[A
     return True
 
 
-@property_settings
+@examples()
 @given(found=routines(), schema=st.sampled_from(["s", "public", "c.d", 'Sch"ema', "Ü x"]))
 def test_a_routine_is_found_however_its_arguments_are_written(
     server: Cluster, runner: Runner, found: list[tuple[str, str, list[Argument]]], schema: str

@@ -145,6 +145,12 @@ def _maybe(draw: Draw, one_in: int = 2) -> bool:
     return draw(st.integers(0, one_in - 1)) == one_in - 1
 
 
+def _count(draw: Draw, usual: int, most: int) -> int:
+    """From the usual number to the most, seven times of eight; few for the rest, and when an example shrinks."""
+    many = draw(st.sampled_from([False, *[True] * 7]))
+    return draw(st.integers(usual, most)) if many else draw(st.integers(0, usual))
+
+
 class World:
     """Collects the statements that make a database, and what there is to talk about afterwards."""
 
@@ -168,7 +174,7 @@ class World:
         return self.draw(st.sampled_from([*self.roles, PUBLIC, "pg_monitor", "pg_read_all_data", *more]))
 
     def make_roles(self) -> None:
-        self.roles = _some(self.draw, ROLES, 2, 7)
+        self.roles = _some(self.draw, ROLES, 2, 5)
         for name in self.roles:
             words = [
                 word
@@ -190,7 +196,7 @@ class World:
             self.setup.append(f"GRANT {q(self.draw(st.sampled_from(self.roles[:-1])))} TO {q(self.executor)}")
 
     def make_memberships(self, most: int = 6) -> None:
-        for _number in range(self.draw(st.integers(0, most))):
+        for _number in range(_count(self.draw, 2, most)):
             group, member = (
                 self.draw(st.sampled_from([*self.roles, "pg_monitor"])),
                 self.draw(st.sampled_from(self.roles)),
@@ -216,7 +222,7 @@ class World:
             self.items.append(Item("schema", None, name, q(name), (name,)))
 
     def make_objects(self, most: int = 8) -> None:
-        for _number in range(self.draw(st.integers(0, most))):
+        for _number in range(_count(self.draw, 3, most)):
             schema = self.draw(st.sampled_from(self.schemas))
             name = self.draw(st.sampled_from(NAMES))
             shape = self.draw(
@@ -289,11 +295,15 @@ class World:
 
     def make_grants(self, database: str, most: int = 14) -> None:
         databases = [Item("database", None, database, name, ()) for name in ("CURRENT_DATABASE", "postgres")]
-        for _number in range(self.draw(st.integers(0, most))):
-            item = self.draw(st.sampled_from([*self.items, *databases]))
+        relations = [item for item in self.items if item.kind in ("table", "view", "materialized_view")]
+        objects = [item for item in self.items if item.schema is not None] or self.items
+        for _number in range(_count(self.draw, 5, most)):
+            item = self.draw(st.sampled_from([*objects, *self.items, *databases]))
             words = _some(self.draw, PRIVILEGES[item.kind]) if _maybe(self.draw, 3) is False else ["ALL"]
             action = self.draw(
-                st.sampled_from(["grant", "grant", "grant", "option", "column", "revoke", "empty", "owner", "dangling"])
+                st.sampled_from(
+                    ["grant", "grant", "grant", "option", "column", "column", "revoke", "empty", "owner", "dangling"]
+                )
             )
             place = f"{KEYWORD[item.kind]} {item.sql}"
             grantee = self.grantee()
@@ -301,12 +311,20 @@ class World:
                 self.given.append((grantee, item, words))
                 option = " WITH GRANT OPTION" if action == "option" and grantee != PUBLIC else ""
                 self.setup.append(f"GRANT {', '.join(words)} ON {place} TO {who(grantee)}{option}")
-            elif action == "column" and item.kind in ("table", "view", "materialized_view"):
-                column = self.draw(st.sampled_from(["a", "b"]))
+            elif action == "column" and relations:
+                item = self.draw(st.sampled_from(relations))
                 words = _some(self.draw, ["SELECT", "INSERT", "UPDATE", "REFERENCES"], 1, 2)
+                # Beside the same privilege on the whole table as often as not.
+                whole = [given for given in self.given if given[1] in relations]
+                if whole and self.draw(st.booleans()):
+                    grantee, item, words = self.draw(st.sampled_from(whole))
+                    words = [word for word in words if word in ("SELECT", "INSERT", "UPDATE", "REFERENCES")] or [
+                        "SELECT"
+                    ]
+                column = self.draw(st.sampled_from(["a", "b"]))
                 listed = ", ".join(f"{word} ({column})" for word in words)
                 option = " WITH GRANT OPTION" if grantee != PUBLIC and _maybe(self.draw, 4) else ""
-                self.setup.append(f"GRANT {listed} ON {place} TO {who(grantee)}{option}")
+                self.setup.append(f"GRANT {listed} ON {KEYWORD[item.kind]} {item.sql} TO {who(grantee)}{option}")
             elif action == "revoke":
                 self.setup.append(f"REVOKE {', '.join(words)} ON {place} FROM {who(grantee)}")
             elif action == "empty" and item.sql != "postgres":
@@ -340,7 +358,7 @@ class World:
             ]
 
     def make_defaults(self, most: int = 4) -> None:
-        for _number in range(self.draw(st.integers(0, most))):
+        for _number in range(_count(self.draw, 2, most)):
             kind = self.draw(st.sampled_from(["table", "table", "sequence", "function", "schema", "type"]))
             schema = None if kind == "schema" else self.draw(st.sampled_from([None, *self.schemas]))
             place = "" if schema is None else f" IN SCHEMA {q(schema)}"
@@ -516,7 +534,7 @@ class Author:
         items = [item for item in self.world.items if item.kind != "type" and not item.name.startswith("*")]
         # Rules about what is there meet it more often than chance would have it.
         echoes = [given for given in self.world.given if given[0] in grantees and given[1] in items]
-        for _number in range(draw(st.integers(0, 9))):
+        for _number in range(_count(draw, 4, 9)):
             role = draw(st.sampled_from(grantees))
             shape = draw(
                 st.sampled_from(
@@ -574,7 +592,7 @@ class Author:
         grantees = [*named, PUBLIC, "pg_monitor"]
         echoes = [given for given in self.world.default_given if given[0] in named and given[3] in grantees]
         echoes = [given for given in echoes if given[2] != "type"]
-        for _number in range(draw(st.integers(0, 4))):
+        for _number in range(_count(draw, 1, 4)):
             owner = draw(st.sampled_from(named))
             schema = draw(st.sampled_from([None, *places]))
             echo = draw(st.sampled_from(echoes)) if echoes and _maybe(draw) else None

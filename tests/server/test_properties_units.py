@@ -171,13 +171,12 @@ def test_a_routine_is_found_however_its_arguments_are_written(
             note(f"r{number}: {spelling}")
         result = db.reconcile(manifest)
         assert not result.failed, result.text
-        reached = {
-            (grantee, oid)
-            for grantee, oid in db.query(
+        reached = set(
+            db.query(
                 "SELECT pg_get_userbyid(e.grantee), p.oid::int8 FROM pg_proc p, aclexplode(p.proacl) e"
                 " WHERE p.oid >= 16384 AND e.grantee >= 16384"
             )
-        }
+        )
         assert reached == {(f"r{number}", oid) for number, (_text, oid) in enumerate(spellings)}
     finally:
         db.close()

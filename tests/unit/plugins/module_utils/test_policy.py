@@ -576,9 +576,9 @@ def test_three_hundred_profile_roles_expand_at_once() -> None:
         "profiles": dict.fromkeys(("a", "b", "c"), READER),
         "schemas": [{"name": f"s{number}", "profiles": ["a", "b", "c"]} for number in range(100)],
     }
-    start = time.perf_counter()
+    start = time.process_time()
     policy = manifest_to_policy(raw)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 5
     assert (len(policy.roles), len(policy.rules), len(policy.default_rules)) == (301, 600, 300)
 
 

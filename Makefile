@@ -44,4 +44,4 @@ demo demo-server:
 	@bin=$$($(PYTHON) tools/environments.py demo) && PATH="$$bin:$$PATH" demo/run $(filter-out demo,$(@:demo-%=%))
 
 clean:
-	rm -rf .build
+	rm -rf .build/* .build

@@ -25,11 +25,6 @@ from typing import NoReturn
 import embedded
 from embedded import DemoError, Server
 
-try:
-    import psycopg
-except ImportError:
-    sys.exit("demo: psycopg is not installed for this Python; run: make demo")
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / ".build" / "demo"
@@ -72,6 +67,9 @@ class Shop:
 
     def ask(self, query: str, *arguments: str) -> set[str]:
         """The first column of a query's rows."""
+        # Only here, so that any Python can stop a server.
+        import psycopg
+
         with psycopg.connect(host=str(self.server.folder), port=5432, user="postgres", dbname="shop") as connection:
             return {row[0] for row in connection.execute(query, arguments)}
 

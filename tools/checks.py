@@ -405,7 +405,7 @@ def summary(results: list[Result], seconds: float, live: bool) -> str:
         if result.verdict == "failed" and not live:
             log = BUILD / "logs" / f"{result.name}.log"
             tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:]
-            lines += [f"--- {result.name} failed, end of {log.relative_to(ROOT)}:", *tail, ""]
+            lines += [f"--- {result.name} failed, end of .build/logs/{log.name}:", *tail, ""]
     for result in sorted(results, key=lambda result: result.name):
         counts = f"{result.counts.passed:>6} passed {result.counts.failed:>4} failed {result.counts.skipped:>4} skipped"
         reason = f"  {result.reason}" if result.reason else ""

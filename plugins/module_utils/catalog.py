@@ -74,7 +74,7 @@ _SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
 _ROLES = """
 SELECT r.oid::int8, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin,
        r.rolreplication, r.rolbypassrls, r.rolconnlimit,
-       CASE WHEN isfinite(r.rolvaliduntil) THEN (extract(epoch FROM r.rolvaliduntil) * 1000000)::int8::text
+       CASE WHEN isfinite(r.rolvaliduntil) THEN (extract(epoch FROM r.rolvaliduntil) * 1000000)::numeric(30)::text
             ELSE r.rolvaliduntil::text END,
        d.description
 FROM pg_roles AS r

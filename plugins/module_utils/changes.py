@@ -126,7 +126,8 @@ class Target(NamedTuple):
 class Grant:
     """Give privileges on objects.
 
-    ``again``: kept ones that another statement of the plan takes along. ``late``: only after the revokes, one of which
+    ``upgrade``: they are held, only the grant option is new. ``again``: kept ones that another statement of the plan
+    takes along. ``late``: only after the revokes, one of which
     would take it along. ``run_as``: the role in whose name the statement runs, None for the executor.
     """
 
@@ -134,6 +135,7 @@ class Grant:
     grantee: RoleRef
     privileges: FrozenSet[str]
     with_grant_option: bool = False
+    upgrade: bool = False
     again: bool = False
     late: bool = False
     run_as: Optional[RoleRef] = None
@@ -171,7 +173,7 @@ class LendUsage:
 
 @dataclass(frozen=True)
 class GrantDefault:
-    """Give default privileges. ``schema`` None is the owner's global layer."""
+    """Give default privileges. ``schema`` None is the owner's global layer. ``upgrade``: only the option is new."""
 
     owner: RoleRef
     schema: Optional[str]
@@ -179,6 +181,7 @@ class GrantDefault:
     grantee: RoleRef
     privileges: FrozenSet[str]
     with_grant_option: bool = False
+    upgrade: bool = False
 
 
 @dataclass(frozen=True)

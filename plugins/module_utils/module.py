@@ -18,7 +18,7 @@ from .apply import Settings, reconcile
 from .connection import CONNECTION_OPTIONS, address, connect, require_psycopg
 from .failure import Failure
 from .filters import Options
-from .manifest.spec import argument_spec
+from .manifest.spec import RUN_OPTIONS, argument_spec
 from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
 from .report.result import result_of, warnings_of
@@ -57,14 +57,36 @@ class Module(AnsibleModule):  # type: ignore[misc]
                 self.end(_invalid(invalid))
             self.end(Failure("manifest_invalid", msg, problems=[Problem(message=msg)]))
         details.setdefault("error_code", "internal_error")
-        super().fail_json(msg=msg, **details)
+        super().fail_json(msg=msg, invocation=self.invocation(), **details)
         raise SystemExit(1)  # not reached; it tells the type checker so
 
     def end(self, failure: Failure) -> NoReturn:
         """End with a failure in the collection's format."""
         # AnsibleModule's own fail_json would add the traceback of the exception being handled.
-        super().fail_json(msg=failure.message, exception="", changed=False, **failure.as_result())
+        details = {**failure.as_result(), "invocation": self.invocation()}
+        super().fail_json(msg=failure.message, exception="", changed=False, **details)
         raise SystemExit(1)  # not reached; it tells the type checker so
+
+    def exit_json(self, **result: Any) -> NoReturn:
+        """End with a success."""
+        super().exit_json(invocation=self.invocation(), **result)
+        raise SystemExit(0)  # not reached; it tells the type checker so
+
+    def invocation(self) -> Dict[str, Any]:
+        """What the result says about how the module was called.
+
+        Ansible's own has every argument. ansible-core before 2.19 shows it without being asked, and it cannot mask what
+        it has no specification for: a password under a misspelt key, or one in ``connect_params``.
+        """
+        told: Dict[str, Any] = {}
+        for name, value in self.raw.items():
+            if name in RUN_OPTIONS or name in CONNECTION_OPTIONS:
+                told[name] = sorted(value) if isinstance(value, dict) else value
+            elif isinstance(value, (list, dict)):
+                told[name] = f"{len(value)} items"
+        if "login_password" in told:
+            told["login_password"] = "********"
+        return {"module_args": told}
 
 
 def _invalid(invalid: ManifestInvalid) -> Failure:

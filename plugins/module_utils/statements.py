@@ -141,7 +141,11 @@ def instant(value: Instant) -> str:
     """A point in time as PostgreSQL reads it under any DateStyle and TimeZone."""
     if isinstance(value, str):
         return value
-    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=value)
+    try:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=value)
+    except OverflowError:
+        # Only the catalog can hold such a one, so it is for people to read, never for the server.
+        return "after the year 9999" if value > 0 else "before the year 1"
     return moment.isoformat(sep=" ") + "+00"
 
 

@@ -139,7 +139,7 @@ def read(connection: psycopg.Connection[Any]) -> Catalog:
     """The catalog as it is."""
 
     def rows(query: str) -> list[tuple[Any, ...]]:
-        return connection.execute(query).fetchall()  # type: ignore[call-overload, no-any-return]
+        return connection.execute(query).fetchall()
 
     version = connection.info.server_version // 10000
     found = Catalog(version, rows("SELECT current_database()")[0][0])
@@ -298,8 +298,10 @@ class Reading:
                 self.roles[role] = {key: profile[key] for key in ("login", "inherit") if key in profile}
                 for grant in profile.get("grants") or []:
                     kind = _kind(grant["object"]["type"])
-                    place = (None, name) if kind == "schema" else (name, grant["object"]["name"])
-                    self._rule(grant, role, kind, *place, version)
+                    if kind == "schema":
+                        self._rule(grant, role, kind, None, name, version)
+                    else:
+                        self._rule(grant, role, kind, name, grant["object"]["name"], version)
                 for grant in profile.get("default_privileges") or []:
                     self._default(grant, role, owner, name, version)
         for grant in manifest.get("grants") or []:
@@ -326,9 +328,10 @@ class Reading:
         for privilege in _words(grant["privileges"], kind, version):
             self.rules.append(Rule(_who(who), privilege, kind, schema, name, present))
 
-    def _default(self, grant: Manifest, who: str, owner: str, schema: str | None, version: int) -> None:
+    def _default(self, grant: Manifest, who: str, owner: str | None, schema: str | None, version: int) -> None:
         present = grant.get("ensure", "present") == "present"
         kind = _kind(grant["on_type"])
+        assert owner is not None, "else the manifest is refused"
         self.named_owners.add(owner)
         for privilege in _words(grant["privileges"], kind, version):
             self.defaults.append(DefaultRule(_who(who), privilege, kind, owner, schema, present))
@@ -369,6 +372,8 @@ class Expected:
     refused: str | None = None
     suppressed: set[tuple[Any, ...]] = field(default_factory=set)
     untouched: set[Key] = field(default_factory=set)
+    #: What cannot be done yet: revokes of what another than the owner gave, or on which somebody's privilege hangs.
+    foreign: set[tuple[Key, Entry]] = field(default_factory=set)
 
 
 def expect(
@@ -538,6 +543,7 @@ def _privileges(
         else:
             managed = (name if kind == "schema" else schema) in managed_schemas
         entries = set(thing.entries)
+        everything = entries | {e for (table, _column), some in before.columns.items() if table == key for e in some}
         on_it = [r for r in reading.rules if r.kind == kind and r.schema == schema]
         named = [r for r in on_it if r.name == name]
         wildcard = [r for r in on_it if r.name == "*" and kind not in ("schema", "database")]
@@ -581,6 +587,10 @@ def _privileges(
                 entries -= held
                 if undeclared:
                     losers.add(who)
+        for gone in thing.entries - entries:
+            hangs_on_it = any((e.grantor, e.privilege) == (gone.grantee, gone.privilege) for e in everything)
+            if gone.grantor != owner or (gone.grantee != owner and hangs_on_it):
+                expected.foreign.add((key, gone))
         if entries == thing.entries and key in before.objects and before.objects[key].owner == owner:
             expected.untouched.add(key)
         thing.entries = entries

@@ -145,6 +145,12 @@ def _maybe(draw: Draw, one_in: int = 2) -> bool:
     return draw(st.integers(0, one_in - 1)) == one_in - 1
 
 
+def _count(draw: Draw, usual: int, most: int) -> int:
+    """From the usual number to the most, seven times of eight; few for the rest, and when an example shrinks."""
+    many = draw(st.sampled_from([False, *[True] * 7]))
+    return draw(st.integers(usual, most)) if many else draw(st.integers(0, usual))
+
+
 class World:
     """Collects the statements that make a database, and what there is to talk about afterwards."""
 
@@ -153,8 +159,12 @@ class World:
         self.version = version
         self.setup: list[str] = []
         self.roles: list[str] = []
+        self.executor = "postgres"
         self.schemas: list[str] = ["public"]
         self.items: list[Item] = []
+        #: Who was given which words on what, and owner, schema, kind, grantee of default privileges.
+        self.given: list[tuple[str, Item, list[str]]] = []
+        self.default_given: list[tuple[str, str | None, str, str]] = []
         self._taken: set[tuple[str, str]] = set()
 
     def owner(self) -> str:
@@ -164,7 +174,7 @@ class World:
         return self.draw(st.sampled_from([*self.roles, PUBLIC, "pg_monitor", "pg_read_all_data", *more]))
 
     def make_roles(self) -> None:
-        self.roles = _some(self.draw, ROLES, 2, 7)
+        self.roles = _some(self.draw, ROLES, 2, 5)
         for name in self.roles:
             words = [
                 word
@@ -178,8 +188,15 @@ class World:
             if _maybe(self.draw, 8):
                 self.setup.append(f"COMMENT ON ROLE {q(name)} IS{literal(COMMENT)}")
 
+        if _maybe(self.draw, 5):
+            # Another superuser than the first one runs the module, and holds this and that.
+            self.executor = "su 2"
+            self.roles.append(self.executor)
+            self.setup.append(f"CREATE ROLE {q(self.executor)} SUPERUSER LOGIN")
+            self.setup.append(f"GRANT {q(self.draw(st.sampled_from(self.roles[:-1])))} TO {q(self.executor)}")
+
     def make_memberships(self, most: int = 6) -> None:
-        for _number in range(self.draw(st.integers(0, most))):
+        for _number in range(_count(self.draw, 2, most)):
             group, member = (
                 self.draw(st.sampled_from([*self.roles, "pg_monitor"])),
                 self.draw(st.sampled_from(self.roles)),
@@ -205,7 +222,7 @@ class World:
             self.items.append(Item("schema", None, name, q(name), (name,)))
 
     def make_objects(self, most: int = 8) -> None:
-        for _number in range(self.draw(st.integers(0, most))):
+        for _number in range(_count(self.draw, 3, most)):
             schema = self.draw(st.sampled_from(self.schemas))
             name = self.draw(st.sampled_from(NAMES))
             shape = self.draw(
@@ -277,42 +294,80 @@ class World:
             self.setup.append(f"ALTER ROUTINE {sql} OWNER TO {q(self.owner())}")
 
     def make_grants(self, database: str, most: int = 14) -> None:
-        database_item = Item("database", None, database, "CURRENT_DATABASE", ())
-        for _number in range(self.draw(st.integers(0, most))):
-            item = self.draw(st.sampled_from([*self.items, database_item]))
+        databases = [Item("database", None, database, name, ()) for name in ("CURRENT_DATABASE", "postgres")]
+        relations = [item for item in self.items if item.kind in ("table", "view", "materialized_view")]
+        objects = [item for item in self.items if item.schema is not None] or self.items
+        for _number in range(_count(self.draw, 5, most)):
+            item = self.draw(st.sampled_from([*objects, *self.items, *databases]))
             words = _some(self.draw, PRIVILEGES[item.kind]) if _maybe(self.draw, 3) is False else ["ALL"]
             action = self.draw(
-                st.sampled_from(["grant", "grant", "grant", "option", "column", "revoke", "empty", "owner"])
+                st.sampled_from(
+                    ["grant", "grant", "grant", "option", "column", "column", "revoke", "empty", "owner", "dangling"]
+                )
             )
             place = f"{KEYWORD[item.kind]} {item.sql}"
             grantee = self.grantee()
             if action in ("grant", "option"):
+                self.given.append((grantee, item, words))
                 option = " WITH GRANT OPTION" if action == "option" and grantee != PUBLIC else ""
                 self.setup.append(f"GRANT {', '.join(words)} ON {place} TO {who(grantee)}{option}")
-            elif action == "column" and item.kind in ("table", "view", "materialized_view"):
-                column = self.draw(st.sampled_from(["a", "b"]))
+            elif action == "column" and relations:
+                item = self.draw(st.sampled_from(relations))
                 words = _some(self.draw, ["SELECT", "INSERT", "UPDATE", "REFERENCES"], 1, 2)
+                # Beside the same privilege on the whole table as often as not.
+                whole = [given for given in self.given if given[1] in relations]
+                if whole and self.draw(st.booleans()):
+                    grantee, item, words = self.draw(st.sampled_from(whole))
+                    words = [word for word in words if word in ("SELECT", "INSERT", "UPDATE", "REFERENCES")] or [
+                        "SELECT"
+                    ]
+                column = self.draw(st.sampled_from(["a", "b"]))
                 listed = ", ".join(f"{word} ({column})" for word in words)
                 option = " WITH GRANT OPTION" if grantee != PUBLIC and _maybe(self.draw, 4) else ""
-                self.setup.append(f"GRANT {listed} ON {place} TO {who(grantee)}{option}")
+                self.setup.append(f"GRANT {listed} ON {KEYWORD[item.kind]} {item.sql} TO {who(grantee)}{option}")
             elif action == "revoke":
                 self.setup.append(f"REVOKE {', '.join(words)} ON {place} FROM {who(grantee)}")
-            elif action == "empty":
+            elif action == "empty" and item.sql != "postgres":
                 # From PUBLIC and from the owner: what is left of it may be {}.
                 self.setup.append(f"REVOKE ALL ON {place} FROM PUBLIC, OWNER_OF {item.kind} {item.sql}")
-            elif action == "owner":
+            elif action == "dangling" and item.kind in ("table", "view", "sequence"):
+                # As somebody leaves it behind who is dropped while his privilege is given.
+                letter = "s" if item.kind == "sequence" else "r"
+                self.setup.append(
+                    f"UPDATE pg_class SET relacl = coalesce(relacl, acldefault('{letter}', relowner))"
+                    f" || makeaclitem(4242, relowner, 'SELECT', false) WHERE oid ={literal(item.sql)}::regclass"
+                )
+            elif action == "owner" and item.sql != "postgres":
                 word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()
                 self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(self.owner())}")
 
+    def make_foreign_grants(self, most: int = 4) -> None:
+        """Privileges that somebody else than the owner gave."""
+        items = [item for item in self.items if item.schema is not None and item.kind != "type"]
+        for _number in range(self.draw(st.integers(1, most)) if items else 0):
+            item = self.draw(st.sampled_from(items))
+            grantor = self.draw(st.sampled_from(self.roles))
+            word = self.draw(st.sampled_from(PRIVILEGES[item.kind]))
+            if item.kind in ("table", "view", "materialized_view") and _maybe(self.draw, 3):
+                word = f"{self.draw(st.sampled_from(['SELECT', 'UPDATE']))} (a)"
+            place = f"{word} ON {KEYWORD[item.kind]} {item.sql}"
+            self.setup += [
+                f"GRANT USAGE ON SCHEMA {q(str(item.schema))} TO {q(grantor)}",
+                f"GRANT {place} TO {q(grantor)} WITH GRANT OPTION",
+                f"SET ROLE {q(grantor)}; GRANT {place} TO {who(self.grantee())}; RESET ROLE",
+            ]
+
     def make_defaults(self, most: int = 4) -> None:
-        for _number in range(self.draw(st.integers(0, most))):
+        for _number in range(_count(self.draw, 2, most)):
             kind = self.draw(st.sampled_from(["table", "table", "sequence", "function", "schema", "type"]))
             schema = None if kind == "schema" else self.draw(st.sampled_from([None, *self.schemas]))
             place = "" if schema is None else f" IN SCHEMA {q(schema)}"
             words = ", ".join(_some(self.draw, PRIVILEGES[kind]))
             grantee = self.grantee("postgres")
             action = self.draw(st.sampled_from(["grant", "grant", "option", "revoke"]))
-            head = f"ALTER DEFAULT PRIVILEGES FOR ROLE {q(self.owner())}{place}"
+            owner = self.owner()
+            self.default_given.append((owner, schema, kind, grantee))
+            head = f"ALTER DEFAULT PRIVILEGES FOR ROLE {q(owner)}{place}"
             tail = f"{words} ON {DEFAULT_KEYWORD[kind]}"
             if action == "revoke":
                 self.setup.append(f"{head} REVOKE {tail} FROM {who(grantee)}")
@@ -334,11 +389,13 @@ class Author:
         self.override = override
         self.said: dict[tuple[Any, ...], dict[str, bool]] = {}
         self.spellings: dict[tuple[str, str], str] = {}
+        self.pattern = "{schema}-{profile}"
 
     def write(self) -> tuple[dict[str, Any], dict[str, Any]]:
         draw, world = self.draw, self.world
         manifest: dict[str, Any] = {}
-        existing = [name for name in world.roles if name != "ign_x" and not _maybe(draw, 3)]
+        never = ("ign_x", world.executor)
+        existing = [name for name in world.roles if name not in never and not _maybe(draw, 3)]
         fresh = _some(draw, NEW_ROLES, 0, 2)
         declared = existing + fresh
         if not declared:
@@ -349,7 +406,7 @@ class Author:
             declared = [*declared, "postgres"]
         if _maybe(draw, 8):
             manifest["roles"].append({"name": "pg_monitor", "external": True})
-        assumed = [name for name in world.roles if name not in declared and name != "ign_x" and _maybe(draw, 6)]
+        assumed = [name for name in world.roles if name not in (*declared, *never) and _maybe(draw, 6)]
         if assumed:
             manifest["assume_roles"] = assumed
         named = declared + assumed
@@ -358,6 +415,8 @@ class Author:
         profiles = self._profiles()
         if profiles:
             manifest["profiles"] = profiles
+        if _maybe(draw, 4):
+            manifest["role_pattern"] = self.pattern = "{profile} of {schema}"
         schemas, generated = self._schemas(named, profiles, manifest.get("default_owner"))
         if schemas:
             manifest["schemas"] = schemas
@@ -377,6 +436,8 @@ class Author:
         if memberships:
             manifest["memberships"] = memberships
         options: dict[str, Any] = {"reconciliation_mode": draw(st.sampled_from(self.modes))}
+        if world.executor != "postgres":
+            options["login_user"] = world.executor
         grantees = draw(st.sampled_from(["revoke", "keep", None]))
         if grantees:
             options["undeclared_grantees"] = grantees
@@ -438,9 +499,10 @@ class Author:
             bound = [profile for profile in profiles if _maybe(self.draw) and len(name.encode()) < 50]
             if bound:
                 schema["profiles"] = bound
-                generated += [f"{name}-{profile}" for profile in bound]
             for profile in bound:
-                self._say_profile(f"{name}-{profile}", profiles[profile], name, schema.get("owner") or default_owner)
+                role = self.pattern.replace("{schema}", name).replace("{profile}", profile)
+                generated.append(role)
+                self._say_profile(role, profiles[profile], name, schema.get("owner") or default_owner)
             schemas.append(schema)
         return schemas, generated
 
@@ -468,11 +530,18 @@ class Author:
     def _grants(self, named: list[str], places: list[str]) -> list[dict[str, Any]]:
         draw = self.draw
         grants: list[dict[str, Any]] = []
-        items = [item for item in self.world.items if item.kind != "type" and item.name != "*"]
-        items = [item for item in items if not (item.kind == "function" and item.name.startswith("*"))]
-        for _number in range(draw(st.integers(0, 8))):
-            role = draw(st.sampled_from([*named, PUBLIC, "pg_monitor"]))
-            shape = draw(st.sampled_from(["wildcard", "named", "named", "schema", "database"]))
+        grantees = [*named, PUBLIC, "pg_monitor"]
+        items = [item for item in self.world.items if item.kind != "type" and not item.name.startswith("*")]
+        # Rules about what is there meet it more often than chance would have it.
+        echoes = [given for given in self.world.given if given[0] in grantees and given[1] in items]
+        for _number in range(_count(draw, 4, 9)):
+            role = draw(st.sampled_from(grantees))
+            shape = draw(
+                st.sampled_from(
+                    ["wildcard", "wildcard", "named", "named", "schema", "database", "system", *["echo"] * 4]
+                )
+            )
+            words: list[str] = []
             target: dict[str, Any]
             key: tuple[Any, ...]
             if shape == "wildcard":
@@ -482,22 +551,37 @@ class Author:
             elif shape == "database":
                 kind = "database"
                 target, key = {"type": kind}, (kind,)
+                if _maybe(draw, 4):
+                    target, key = {"type": kind, "name": "postgres"}, (kind, "postgres")
+            elif shape == "system":
+                kind = "function"
+                target = {"type": "routine", "schema": "pg_catalog", "name": "pg_sleep(float8)"}
+                key = (kind, "pg_catalog", "pg_sleep")
+                self.spellings["pg_catalog", "pg_sleep(float8)"] = "pg_sleep(double precision)"
             elif shape == "schema":
                 kind = "schema"
                 name = draw(st.sampled_from(places))
                 target, key = {"type": kind, "name": name}, (kind, None, name)
             else:
                 item = draw(st.sampled_from(items))
+                if shape == "echo" and echoes:
+                    role, item, words = draw(st.sampled_from(echoes))
                 kind = item.kind
                 text = draw(st.sampled_from(item.spellings))
                 target, key = {"type": kind, "schema": item.schema, "name": text}, (kind, item.schema, item.name)
                 if kind == "schema":
                     del target["schema"]
-                if kind == "function":
+                elif _maybe(draw, 4):
+                    target, key = {**target, "name": "*"}, (kind, item.schema, "*")
+                elif kind == "function":
                     self.spellings[str(item.schema), text] = item.name
-            present = not _maybe(draw, 4)
-            words = self._consistent((role, *key), kind, self._privileges(kind), present)
+            present = not _maybe(draw, 3)
+            words = self._consistent((role, *key), kind, words or self._privileges(kind), present)
             if words:
+                if role == PUBLIC and _maybe(draw):
+                    role = "public"
+                if _maybe(draw, 4):
+                    words = ["temp" if word == "TEMPORARY" else word.lower() for word in words] + words[:1]
                 grant = {"role": role, "privileges": words, "object": target}
                 grants.append(grant if present else {**grant, "ensure": "absent"})
         return grants
@@ -505,20 +589,28 @@ class Author:
     def _defaults(self, named: list[str], places: list[str], default_owner: str | None) -> list[dict[str, Any]]:
         draw = self.draw
         stanzas: list[dict[str, Any]] = []
-        for _number in range(draw(st.integers(0, 3))):
+        grantees = [*named, PUBLIC, "pg_monitor"]
+        echoes = [given for given in self.world.default_given if given[0] in named and given[3] in grantees]
+        echoes = [given for given in echoes if given[2] != "type"]
+        for _number in range(_count(draw, 1, 4)):
             owner = draw(st.sampled_from(named))
+            schema = draw(st.sampled_from([None, *places]))
+            echo = draw(st.sampled_from(echoes)) if echoes and _maybe(draw) else None
+            if echo:
+                owner, schema, _kind, _grantee = echo
             stanza: dict[str, Any] = {"owner": owner}
             if default_owner is not None and _maybe(draw, 3):
                 owner = default_owner
                 stanza = {}
-            schema = draw(st.sampled_from([None, *places]))
             if schema is not None:
                 stanza["schema"] = schema
             stanza["grant"] = []
-            for _grant in range(draw(st.integers(1, 3))):
+            for number in range(draw(st.integers(1, 3))):
                 kind = draw(st.sampled_from(["table", "sequence", "function", *(["schema"] if schema is None else [])]))
-                role = draw(st.sampled_from([*named, PUBLIC, "pg_monitor"]))
-                present = not _maybe(draw, 4)
+                role = draw(st.sampled_from(grantees))
+                if echo and number == 0:
+                    kind, role = echo[2:]
+                present = not _maybe(draw, 3)
                 if role == PUBLIC and schema is not None and kind == "function" and not present:
                     continue
                 key = ("default", owner, schema, kind, role)
@@ -561,6 +653,7 @@ def cases(
     *,
     modes: tuple[str, ...] = ("authoritative", "adopt", "additive"),
     override: bool = True,
+    foreign: bool = False,
 ) -> Case:
     """A random database and a random manifest about it."""
     world = World(draw, version)
@@ -569,6 +662,8 @@ def cases(
     world.make_schemas()
     world.make_objects()
     world.make_grants("")
+    if foreign:
+        world.make_foreign_grants()
     world.make_defaults()
     author = Author(draw, world, modes, override)
     manifest, options = author.write()

@@ -57,6 +57,15 @@ def test_ATT_03_points_in_time(db: Database, value: str) -> None:
     assert len(result.sql) == 1
 
 
+@pytest.mark.parametrize("have", ["20000-01-01 00:00+00", "294276-12-31 23:59:59+00", "0044-03-15 00:00+00 BC"])
+def test_ATT_03_instants_that_python_has_no_type_for(db: Database, have: str) -> None:
+    """A role that nobody declares must not stop a run, and one that is declared can be put right and shown."""
+    db.sql(f"CREATE ROLE r VALID UNTIL '{have}'; CREATE ROLE elsewhere VALID UNTIL '{have}'")
+    (diff,) = db.reconcile("roles: [{name: r}]", check=True, diff=True).diff
+    assert "year" in diff["before"]
+    assert len(db.converge("roles: [{name: r}]").sql) == 1
+
+
 def test_ATT_06_only_what_differs_is_altered(db: Database) -> None:
     db.sql("CREATE ROLE adm LOGIN CREATEROLE")
     db.connect(user="adm").execute("CREATE ROLE r")

@@ -93,7 +93,7 @@ def test_DEF_07_odd_names(db: Database) -> None:
     )
     db.converge(manifest)
     assert db.defaults() == {("Own-er", "S.x", "r"): {'"monitoring-role"=r/"Own-er"'}}
-    db.converge(manifest.replace("{name: S.x}", "{name: S.x, owner: Own-er}").split("default_privileges")[0])
+    db.converge(manifest.replace("{name: S.x}", "{name: S.x, owner: Own-er}").partition("default_privileges")[0])
     assert db.defaults() == {}
 
 

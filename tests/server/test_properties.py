@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from strategies import Case, cases, q
 
 LONG = os.environ.get("PROPERTIES") == "long"
-EXAMPLES = int(os.environ.get("PROPERTIES_EXAMPLES", "500" if LONG else "60"))
+EXAMPLES = int(os.environ.get("PROPERTIES_EXAMPLES", "500" if LONG else "25"))
 
 SECTIONS = {"roles", "memberships", "schemas", "grants", "default_privileges"}
 KINDS = {"table", "view", "materialized_view", "sequence", "function", "schema", "database"}
@@ -34,16 +34,19 @@ KINDS = {"table", "view", "materialized_view", "sequence", "function", "schema",
 #: Making a failing example smaller takes minutes.
 SHRINK = os.environ.get("PROPERTIES_SHRINK", "yes") != "no"
 
-property_settings = settings(
-    max_examples=EXAMPLES,
-    derandomize=not LONG,
-    database=None,
-    deadline=None,
-    report_multiple_bugs=False,
-    phases=[Phase.generate, *([Phase.shrink] if SHRINK else [])],
-    print_blob=False,
-    suppress_health_check=list(HealthCheck),
-)
+
+def examples(factor: float = 1) -> settings:
+    """How a property is run: ``factor`` times as many examples as usual."""
+    return settings(
+        max_examples=max(1, int(EXAMPLES * factor)),
+        derandomize=not LONG,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        phases=[Phase.generate, *([Phase.shrink] if SHRINK else [])],
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 class Trial:
@@ -98,7 +101,13 @@ class Trial:
         return result
 
     def expect(self) -> oracle.Expected:
-        return oracle.expect(self.case.manifest, self.case.options, self.before, self.case.spellings)
+        return oracle.expect(
+            self.case.manifest,
+            self.case.options,
+            self.before,
+            self.case.spellings,
+            self.case.options.get("login_user", "postgres"),
+        )
 
     def catalog(self) -> oracle.Catalog:
         return oracle.read(self.db.connection)
@@ -106,7 +115,8 @@ class Trial:
     @contextmanager
     def by_hand(self) -> Iterator[psycopg.Connection[Any]]:
         """A transaction of somebody who copies statements out of a plan. It is rolled back."""
-        with self.db.connect(autocommit=False) as connection:
+        user = self.case.options.get("login_user", "postgres")
+        with self.db.connect(user, autocommit=False) as connection:
             yield connection
             connection.rollback()
 
@@ -115,7 +125,7 @@ def _trial(data: st.DataObject, server: Cluster, runner: Runner, **wanted: Any) 
     return Trial(data.draw(cases(server.version, **wanted)), server, runner)
 
 
-@property_settings
+@examples(2)
 @given(data=st.data())
 def test_the_catalog_is_what_the_oracle_says(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     with _trial(data, server, runner) as trial:
@@ -152,7 +162,7 @@ def _place(item: dict[str, Any]) -> tuple[Any, ...]:
     return ("object", target["type"], target["schema"], name)
 
 
-@property_settings
+@examples()
 @given(data=st.data())
 def test_a_check_run_predicts_the_run_and_a_second_one_has_nothing_to_do(
     server: Cluster, runner: Runner, data: st.DataObject
@@ -183,7 +193,7 @@ def test_a_check_run_predicts_the_run_and_a_second_one_has_nothing_to_do(
         assert trial.db.snapshot() == after
 
 
-@property_settings
+@examples()
 @given(data=st.data())
 def test_the_statements_run_by_hand_do_the_same(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     with _trial(data, server, runner) as trial:
@@ -199,7 +209,7 @@ def test_the_statements_run_by_hand_do_the_same(server: Cluster, runner: Runner,
         assert trial.catalog() == found
 
 
-@property_settings
+@examples()
 @given(data=st.data())
 def test_the_override_keeps_exactly_the_undeclared_revokes(
     server: Cluster, runner: Runner, data: st.DataObject
@@ -250,7 +260,7 @@ def _privileges(catalog: oracle.Catalog, owners: Iterable[str]) -> set[tuple[Any
     found = {("object", *key, entry) for key, thing in catalog.objects.items() for entry in thing.entries}
     for owner in owners:
         for kind in ("table", "sequence", "function", "schema"):
-            layer = (owner, None, kind)
+            layer: tuple[str, str | None, str] = (owner, None, kind)
             entries = catalog.defaults.get(layer, oracle.builtin(kind, owner, catalog.version))
             found |= {("default", *layer, entry) for entry in entries}
     for layer, entries in catalog.defaults.items():
@@ -258,7 +268,30 @@ def _privileges(catalog: oracle.Catalog, owners: Iterable[str]) -> set[tuple[Any
     return found
 
 
-@property_settings
+@examples()
+@given(data=st.data())
+def test_what_another_grantor_gave_is_kept_or_refused(server: Cluster, runner: Runner, data: st.DataObject) -> None:
+    with _trial(data, server, runner, foreign=True) as trial:
+        expected = trial.expect()
+        event(f"foreign: {bool(expected.foreign)}, refused: {expected.refused}")
+        before = trial.db.snapshot()
+        predicted = trial.run(check=True)
+        result = trial.run()
+        if expected.foreign:
+            for failed in (predicted, result):
+                assert failed.failed, f"it should have refused {expected.foreign}"
+                codes = ("not_supported", "dependent_privileges")
+                assert failed.error_code in codes or "circle" in failed.msg, failed.text
+            assert (predicted.error_code, predicted.problems) == (result.error_code, result.problems)
+        if result.failed:
+            assert expected.foreign or expected.refused, result.text
+            assert trial.db.snapshot() == before
+        else:
+            wrong = oracle.differences(expected, trial.catalog(), trial.before)
+            assert not wrong, "\n".join(["not as the oracle says", *wrong])
+
+
+@examples()
 @given(data=st.data())
 def test_additive_never_lowers_access(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     with _trial(data, server, runner, modes=("additive",)) as trial:
@@ -318,7 +351,7 @@ def _access(connection: psycopg.Connection[Any]) -> set[tuple[Any, ...]]:
     return set(connection.execute(_ACCESS, parameters).fetchall())
 
 
-@property_settings
+@examples()
 @given(data=st.data())
 def test_the_diff_shows_every_change(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     with _trial(data, server, runner) as trial:

@@ -51,10 +51,12 @@ def default_changes(
         else:
             managed, claimed = schema_name in scope.schemas, owner in owners
             acl = rows.get(layer, Acl())
-        for grantee, privileges, grant, option, explicit in _differences(owner, acl, wanted.get(layer, {}), managed):
+        for grantee, privileges, grant, option, explicit, upgrade in _differences(
+            owner, acl, wanted.get(layer, {}), managed
+        ):
             if grant:
                 changes.append(
-                    GrantDefault(state.ref(owner), schema_name, kind, state.ref(grantee), privileges, option)
+                    GrantDefault(state.ref(owner), schema_name, kind, state.ref(grantee), privileges, option, upgrade)
                 )
             else:
                 changes.append(
@@ -116,6 +118,7 @@ class _Difference(NamedTuple):
     grant: bool
     option: bool
     explicit: bool = False
+    upgrade: bool = False
 
 
 def _differences(owner: int, acl: Acl, grantees: Grantees, managed: bool) -> Iterator[_Difference]:
@@ -132,8 +135,10 @@ def _differences(owner: int, acl: Acl, grantees: Grantees, managed: bool) -> Ite
         }
         if plain:
             yield _Difference(grantee, frozenset(plain), True, False)
-        if option:
-            yield _Difference(grantee, frozenset(option), True, True)
+        for upgrade in (False, True):
+            part = frozenset(p for p in option if (p in held) is upgrade)
+            if part:
+                yield _Difference(grantee, part, True, True, upgrade=upgrade)
         if grantee == owner:
             continue
         surplus: Dict[Tuple[bool, bool], Set[str]] = defaultdict(set)

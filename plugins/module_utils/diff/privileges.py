@@ -152,7 +152,7 @@ def privilege_changes(
 def _changes(
     differences: Iterable[_Difference], target: Target, state: State, relations: Relations
 ) -> Iterator[Union[Grant, Revoke]]:
-    for grantee, privileges, grantor, option, explicit in differences:
+    for grantee, privileges, grantor, option, explicit, upgrade in differences:
         ref = state.ref(grantee)
         if grantor is not None:
             yield Revoke(target, ref, privileges, state.ref(grantor), option, explicit)
@@ -163,7 +163,7 @@ def _changes(
                 if lacking:
                     yield Grant(target._replace(objects=lacking), ref, frozenset((privilege,)), option)
         else:
-            yield Grant(target, ref, privileges, option)
+            yield Grant(target, ref, privileges, option, upgrade)
 
 
 def _claimed(grantees: Grantees) -> bool:
@@ -220,6 +220,7 @@ class _Difference(NamedTuple):
     grantor: Optional[int]
     option: bool
     explicit: bool = False
+    upgrade: bool = False
 
 
 def _differences(
@@ -242,8 +243,10 @@ def _differences(
         option = {p for p in wanted.option if p not in held or not (owner or any(e.grantable for e in held[p]))}
         if plain:
             yield _Difference(grantee, frozenset(plain), None, False)
-        if option:
-            yield _Difference(grantee, frozenset(option), None, True)
+        for upgrade in (False, True):
+            part = frozenset(p for p in option if (p in held) is upgrade)
+            if part:
+                yield _Difference(grantee, part, None, True, upgrade=upgrade)
         if owner:
             continue
         may: Dict[str, bool] = {}

@@ -183,7 +183,8 @@ def _contradiction(
                 path=rule.source,
                 role=rule.role,
                 object=str(rule.name),
-                message=f"this contradicts {source}: the same object, once present and once absent",
+                message=f"this contradicts {source}: the same {rule.kind.replace('_', ' ')}, "
+                "once present and once absent",
             )
     return None
 
@@ -318,7 +319,7 @@ class _Inventory:
         if same_name:
             listed = ", ".join(item.label for item in same_name)
             return None, self._problem(rule, f"routine {schema}.{text} does not exist", f"There is: {listed}.")
-        near = difflib.get_close_matches(text.split("(")[0], list(known), n=1)
+        near = difflib.get_close_matches(text.partition("(")[0], list(known), n=1)
         return None, self._problem(
             rule,
             f"routine {schema}.{text} does not exist",

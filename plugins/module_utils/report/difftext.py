@@ -179,6 +179,8 @@ def _grants(plan: Plan) -> Sides:
     for change in plan.changes:
         if isinstance(change, Grant) and not change.again:
             new[_line(change, change.with_grant_option)].extend(item.label for item in change.target.objects)
+            if change.upgrade:
+                old[_line(change, False)].extend(item.label for item in change.target.objects)
         elif isinstance(change, Revoke) and not change.again:
             old[_line(change, change.option_only)].extend(item.label for item in change.target.objects)
             if change.option_only:
@@ -226,7 +228,9 @@ def _defaults(plan: Plan) -> Sides:
     new: List[Tuple[str, str]] = []
     for change in plan.changes:
         if isinstance(change, GrantDefault):
-            new.append((_default_line(change, False), ""))
+            new.append((_default_line(change, change.with_grant_option), ""))
+            if change.upgrade:
+                old.append((_default_line(change, False), ""))
         elif isinstance(change, RevokeDefault):
             old.append((_default_line(change, change.option_only), ""))
             if change.option_only:

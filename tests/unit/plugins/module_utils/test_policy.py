@@ -661,17 +661,19 @@ def big(rules: int, known: bool) -> Dict[str, Any]:
 
 
 def seconds(raw: Dict[str, Any]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         manifest_to_policy(raw)
     except ManifestInvalid as invalid:
         assert len(invalid.problems) == len(raw["grants"])
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_ten_thousand_rules_are_judged_in_seconds(known: bool) -> None:
-    assert seconds(big(10000, known)) < 10
+def test_the_time_grows_with_the_rules_and_not_faster(known: bool) -> None:
+    """Ten times the rules take ten times as long; a loop in a loop would take a hundred times."""
+    few = min(seconds(big(1000, known)) for _ in range(3))
+    assert seconds(big(10000, known)) < 30 * few
 
 
 def test_three_hundred_profile_roles_expand_at_once() -> None:
@@ -681,9 +683,9 @@ def test_three_hundred_profile_roles_expand_at_once() -> None:
         "profiles": dict.fromkeys(("a", "b", "c"), READER),
         "schemas": [{"name": f"s{number}", "profiles": ["a", "b", "c"]} for number in range(100)],
     }
-    start = time.perf_counter()
+    start = time.process_time()
     policy = manifest_to_policy(raw)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 5
     assert (len(policy.roles), len(policy.rules), len(policy.default_rules)) == (301, 600, 300)
 
 

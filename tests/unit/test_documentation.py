@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every YAML example that people are shown is one that the validator accepts."""
+"""What people are shown is so: examples that the validator accepts, every room, every error code."""
 
 from __future__ import annotations
 
@@ -99,3 +99,22 @@ def test_examples_use_variables_that_the_role_has() -> None:
     for value in [*texts, *(value for _name, value in _fences())]:
         used |= {key for mapping in _mappings(value) for key in mapping if str(key).startswith("reconcile_")}
     assert used and used <= known
+
+
+def test_every_room_is_in_the_architecture() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    rooms = ROOT / "plugins/module_utils"
+    names = {path.relative_to(rooms).as_posix() for path in rooms.rglob("*.py") if path.name != "__init__.py"}
+    named = set(re.findall(r"`([a-z_/]+\.py)`", page))
+    assert len(names) > 20
+    assert names - named == set(), "not in docs/architecture.md"
+    assert named - names == {"tools/generate.py"}
+
+
+def test_every_error_code_is_explained() -> None:
+    page = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "plugins/module_utils").rglob("*.py"))
+    codes = set(re.findall(r'(?:Failure\(\s*|code=|code = |error_code", |_[A-Z]+ = )"([a-z]+(?:_[a-z]+)*)"', source))
+    codes |= set(re.findall(r'"[0-9A-Z]{5}": "([a-z_]+)"', source))
+    assert {"manifest_invalid", "guard", "lock_timeout", "not_converged"} <= codes
+    assert {code for code in codes if f"`{code}`" not in page} == set()

@@ -140,7 +140,10 @@ def authorize(changes: Sequence[Change], state: State, powers: Powers) -> Tuple[
             continue
         owner = change.target.owner
         if powers.owns(executor, owner.oid) or _may_pass_on(change, powers.acts_with(executor), acls):
-            result.append(change)
+            if powers.uses_schema(executor, change.target.schema):
+                result.append(change)
+            else:
+                problems.append(_no_usage(change, state.ref(executor)))
         elif powers.can_become(owner.oid):
             if not powers.uses_schema(owner.oid, change.target.schema):
                 result.append(LendUsage(owner, str(change.target.schema)))
@@ -170,6 +173,17 @@ def _problem(change: Union[Grant, Revoke], executor: RoleRef) -> Problem:
         object=label,
         message=f"{executor.name} may not {verb} {words} on {label}, which belongs to {owner}",
         hint=f'Run as {owner} or a superuser, or: GRANT "{owner}" TO "{executor.name}"',
+        code="insufficient_privilege",
+    )
+
+
+def _no_usage(change: Union[Grant, Revoke], executor: RoleRef) -> Problem:
+    schema = change.target.schema
+    return Problem(
+        role=change.grantee.name,
+        object=label_of(change),
+        message=f"{executor.name} may not use schema {schema}, so it cannot name {label_of(change)}",
+        hint=f'GRANT USAGE ON SCHEMA "{schema}" TO "{executor.name}"',
         code="insufficient_privilege",
     )
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every kind of object: granted, revoked, with grant option, for PUBLIC, absent, overridden, missing."""
+"""Every kind of object: granted, revoked, with grant option, for PUBLIC, absent, overridden, missing.
+
+One manifest speaks of all kinds at once, each with an object of its own, and each kind is looked at by itself.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from harness import Database
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of object, with one object of it that belongs to postgres."""
+    """One kind of object, with one object of it that belongs to postgres. ``$s`` is its schema, ``$db`` the database."""
 
     setup: str
     #: The manifest's ``object``, and what GRANT says after ON.
@@ -29,80 +32,78 @@ class Kind:
     first: int = 14
 
 
-def in_schema(kind: str, name: str) -> str:
-    return f"{{type: {kind}, schema: s, name: '{name}'}}"
+def in_schema(kind: str, name: str = "o") -> str:
+    return f"{{type: {kind}, schema: $s, name: '{name}'}}"
 
 
-REL = "SELECT relacl::text[] FROM pg_class WHERE oid = 's.o'::regclass"
-PROC = "SELECT proacl::text[] FROM pg_proc WHERE proname = 'o' AND pronamespace = 's'::regnamespace"
-TYPE = "SELECT typacl::text[] FROM pg_type WHERE oid = 's.o'::regtype"
+REL = "SELECT relacl::text[] FROM pg_class WHERE oid = '$s.o'::regclass"
+PROC = "SELECT proacl::text[] FROM pg_proc WHERE proname = 'o' AND pronamespace = '$s'::regnamespace"
+TYPE = "SELECT typacl::text[] FROM pg_type WHERE oid = '$s.o'::regtype"
+DATABASE = "SELECT datacl::text[] FROM pg_database WHERE datname = "
 TABLE = "TABLE"
 KINDS = {
-    "table": Kind("CREATE TABLE s.o (a int)", in_schema("table", "o"), "s.o", TABLE, REL),
+    "table": Kind("CREATE TABLE $s.o (a int)", in_schema("table"), "$s.o", TABLE, REL),
     "partitioned": Kind(
-        "CREATE TABLE s.o (a int) PARTITION BY RANGE (a)", in_schema("table", "o"), "TABLE s.o", TABLE, REL
+        "CREATE TABLE $s.o (a int) PARTITION BY RANGE (a)", in_schema("table"), "TABLE $s.o", TABLE, REL
     ),
     "foreign_table": Kind(
-        "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER v FOREIGN DATA WRAPPER w; CREATE FOREIGN TABLE s.o (a int) SERVER v",
-        in_schema("table", "o"),
-        "s.o",
+        "CREATE FOREIGN DATA WRAPPER fw; CREATE SERVER fv FOREIGN DATA WRAPPER fw; CREATE FOREIGN TABLE $s.o (a int) SERVER fv",
+        in_schema("table"),
+        "$s.o",
         TABLE,
         REL,
     ),
-    "view": Kind("CREATE VIEW s.o AS SELECT 1 AS a", in_schema("view", "o"), "s.o", TABLE, REL),
+    "view": Kind("CREATE VIEW $s.o AS SELECT 1 AS a", in_schema("view"), "$s.o", TABLE, REL),
     "materialized_view": Kind(
-        "CREATE MATERIALIZED VIEW s.o AS SELECT 1 AS a", in_schema("materialized_view", "o"), "s.o", TABLE, REL
+        "CREATE MATERIALIZED VIEW $s.o AS SELECT 1 AS a", in_schema("materialized_view"), "$s.o", TABLE, REL
     ),
-    "sequence": Kind("CREATE SEQUENCE s.o", in_schema("sequence", "o"), "SEQUENCE s.o", "rwU", REL),
+    "sequence": Kind("CREATE SEQUENCE $s.o", in_schema("sequence"), "SEQUENCE $s.o", "rwU", REL),
     "function": Kind(
-        "CREATE FUNCTION s.o(int) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE FUNCTION $s.o(int) RETURNS int LANGUAGE sql AS 'SELECT 1'",
         in_schema("function", "o(int)"),
-        "FUNCTION s.o(int)",
+        "FUNCTION $s.o(int)",
         "X",
         PROC,
         "X",
     ),
     "procedure": Kind(
-        "CREATE PROCEDURE s.o(int) LANGUAGE sql AS 'SELECT 1'",
+        "CREATE PROCEDURE $s.o(int) LANGUAGE sql AS 'SELECT 1'",
         in_schema("function", "o(int)"),
-        "PROCEDURE s.o(int)",
+        "PROCEDURE $s.o(int)",
         "X",
         PROC,
         "X",
     ),
     "aggregate": Kind(
-        "CREATE AGGREGATE s.o(int) (SFUNC = int4pl, STYPE = int)",
+        "CREATE AGGREGATE $s.o(int) (SFUNC = int4pl, STYPE = int)",
         in_schema("routine", "o(int)"),
-        "FUNCTION s.o(int)",
+        "FUNCTION $s.o(int)",
         "X",
         PROC,
         "X",
     ),
     "schema": Kind(
-        "", "{type: schema, name: s}", "SCHEMA s", "UC", "SELECT nspacl::text[] FROM pg_namespace WHERE nspname = 's'"
-    ),
-    "database": Kind(
         "",
-        "{type: database}",
-        "DATABASE DB",
-        "CTc",
-        "SELECT datacl::text[] FROM pg_database WHERE datname = 'DB'",
-        "Tc",
+        "{type: schema, name: $s}",
+        "SCHEMA $s",
+        "UC",
+        "SELECT nspacl::text[] FROM pg_namespace WHERE nspname = '$s'",
     ),
+    "database": Kind("", "{type: database}", "DATABASE $db", "CTc", DATABASE + "'$db'", "Tc"),
     "other_database": Kind(
-        "CREATE DATABASE DB_other",
-        "{type: database, name: DB_other}",
-        "DATABASE DB_other",
+        "CREATE DATABASE $db_other",
+        "{type: database, name: $db_other}",
+        "DATABASE $db_other",
         "CTc",
-        "SELECT datacl::text[] FROM pg_database WHERE datname = 'DB_other'",
+        DATABASE + "'$db_other'",
         "Tc",
         shared=True,
     ),
-    "enum": Kind("CREATE TYPE s.o AS ENUM ('a')", in_schema("type", "o"), "TYPE s.o", "U", TYPE, "U"),
-    "composite": Kind("CREATE TYPE s.o AS (a int)", in_schema("type", "o"), "TYPE s.o", "U", TYPE, "U"),
-    "range": Kind("CREATE TYPE s.o AS RANGE (SUBTYPE = int)", in_schema("type", "o"), "TYPE s.o", "U", TYPE, "U"),
-    "domain": Kind("CREATE DOMAIN s.o AS int", in_schema("type", "o"), "DOMAIN s.o", "U", TYPE, "U"),
-    "domain_alias": Kind("CREATE DOMAIN s.o AS int", in_schema("domain", "o"), "DOMAIN s.o", "U", TYPE, "U"),
+    "enum": Kind("CREATE TYPE $s.o AS ENUM ('a')", in_schema("type"), "TYPE $s.o", "U", TYPE, "U"),
+    "composite": Kind("CREATE TYPE $s.o AS (a int)", in_schema("type"), "TYPE $s.o", "U", TYPE, "U"),
+    "range": Kind("CREATE TYPE $s.o AS RANGE (SUBTYPE = int)", in_schema("type"), "TYPE $s.o", "U", TYPE, "U"),
+    "domain": Kind("CREATE DOMAIN $s.o AS int", in_schema("type"), "DOMAIN $s.o", "U", TYPE, "U"),
+    "domain_alias": Kind("CREATE DOMAIN $s.o AS int", in_schema("domain"), "DOMAIN $s.o", "U", TYPE, "U"),
     "language": Kind(
         "",
         "{type: language, name: plpgsql}",
@@ -119,7 +120,7 @@ KINDS = {
         "SELECT fdwacl::text[] FROM pg_foreign_data_wrapper WHERE fdwname = 'w-1'",
     ),
     "foreign_server": Kind(
-        'CREATE FOREIGN DATA WRAPPER w; CREATE SERVER "s 1" FOREIGN DATA WRAPPER w',
+        'CREATE FOREIGN DATA WRAPPER sw; CREATE SERVER "s 1" FOREIGN DATA WRAPPER sw',
         "{type: foreign_server, name: s 1}",
         'FOREIGN SERVER "s 1"',
         "U",
@@ -154,254 +155,239 @@ WORDS = {
     "r": "SELECT", "w": "UPDATE", "a": "INSERT", "X": "EXECUTE", "U": "USAGE", "C": "CREATE", "T": "TEMPORARY", "c": "CONNECT",
     "s": "SET", "A": "ALTER SYSTEM",
 }  # fmt: skip
+X_KEEPS = "{name: x, privilege_reconciliation: additive}"
 
 
 class World:
-    """A database with one object of a kind, and two roles."""
+    """A database with one object of each kind, and the roles r and x."""
 
-    def __init__(self, db: Database, kind: Kind) -> None:
+    def __init__(self, db: Database) -> None:
         self.db = db
-        self.kind = kind
-        self.letters = db.full if kind.letters == TABLE else kind.letters
-        #: One privilege of the kind.
-        self.word = WORDS[self.letters[0]]
-        self.letter = self.letters[0]
-        db.sql("CREATE ROLE r; CREATE ROLE x; CREATE SCHEMA s")
-        for statement in filter(None, self._here(kind.setup).split("; ")):
-            db.sql(statement)
+        self.kinds = {name: kind for name, kind in KINDS.items() if db.version >= kind.first}
+        self.letters = {name: db.full if kind.letters == TABLE else kind.letters for name, kind in self.kinds.items()}
+        #: One privilege of each kind.
+        self.letter = {name: letters[0] for name, letters in self.letters.items()}
+        self.word = {name: WORDS[letter] for name, letter in self.letter.items()}
+        db.sql("CREATE ROLE r; CREATE ROLE x")
+        for name, kind in self.kinds.items():
+            for statement in (f"CREATE SCHEMA s_{name}", *filter(None, kind.setup.split("; "))):
+                db.sql(self.here(name, statement))
 
-    def _here(self, text: str) -> str:
-        return text.replace("DB", self.db.name)
+    def here(self, name: str, text: str) -> str:
+        return text.replace("$db", self.db.name).replace("$s", f"s_{name}")
 
-    def sql(self, verb: str, *, option: str = "", tail: str) -> None:
-        self.db.sql(self._here(f"{verb} {option}{self.word} ON {self.kind.on} {tail}"))
+    def sql(self, verb: str, tail: str) -> None:
+        for name, kind in self.kinds.items():
+            self.db.sql(self.here(name, f"{verb} {self.word[name]} ON {kind.on} {tail}"))
 
-    def acl(self) -> set[str] | None:
-        found = self.db.value(self._here(self.kind.acl))
+    def acl(self, name: str) -> set[str] | None:
+        found = self.db.value(self.here(name, self.kinds[name].acl))
         return None if found is None else set(found)
 
-    def usual(self, *more: str) -> set[str]:
-        """The ACL with the owner's and PUBLIC's built-in entries and these, written like ``r=U``."""
-        public = {f"={self.kind.public}/postgres"} if self.kind.public else set()
-        return {f"postgres={self.letters}/postgres", *public, *(f"{entry}/postgres" for entry in more)}
+    def acls(self) -> dict[str, set[str] | None]:
+        return {name: self.acl(name) for name in self.kinds}
 
-    def manifest(self, *grants: str, roles: str = "{name: r}, {name: x}") -> str:
+    def usual(self, *more: str, public: bool = True) -> dict[str, set[str]]:
+        """The ACLs with the owner's and PUBLIC's built-in entries and these, written like ``r=1`` (one letter) or ``r=*``."""
+        found = {}
+        for name, kind in self.kinds.items():
+            built_in = {f"={kind.public}/postgres"} if kind.public and public else set()
+            found[name] = {f"postgres={self.letters[name]}/postgres"} | built_in
+            for entry in more:
+                letters = entry.replace("=1", f"={self.letter[name]}").replace("=all", f"={self.letters[name]}")
+                found[name].add(f"{letters}/postgres")
+        return found
+
+    def manifest(self, *grants: str, roles: str = "{name: r}, {name: x}", schemas: bool = True) -> str:
         text = f"roles: [{roles}]\n"
-        if "schema: s" in self.kind.target or "name: s}" in self.kind.target:
-            text += "schemas: [{name: s}]\n"
-        return self._here(text + ("grants:\n" + "\n".join(grants) if grants else ""))
+        if schemas:
+            text += "schemas: [" + ", ".join(f"{{name: s_{name}}}" for name in self.kinds) + "]\n"
+        return text + "grants:\n" + "".join(grants)
 
-    def grant(self, privileges: str, role: str = "r", more: str = "") -> str:
-        return f"  - {{role: {role}, privileges: [{privileges}], object: {self.kind.target}{more}}}"
+    def grant(self, role: str = "r", more: str = "", *, every: bool = False) -> str:
+        """A rule for each kind: one privilege of it, or all."""
+        return "".join(
+            self.here(
+                name,
+                f"  - {{role: {role}, privileges: [{'ALL' if every else self.word[name]}], object: {kind.target}{more}}}\n",
+            )
+            for name, kind in self.kinds.items()
+        )
 
 
-@pytest.fixture(params=list(KINDS))
-def world(request: pytest.FixtureRequest, db: Database) -> World:
-    kind = KINDS[request.param]
-    if db.version < kind.first:
-        pytest.skip("this server has no such kind")
-    return World(db, kind)
+@pytest.fixture
+def world(db: Database) -> World:
+    return World(db)
 
 
 def test_all_is_every_privilege_of_the_kind(world: World) -> None:
-    manifest = world.manifest(world.grant("ALL"))
-    result = world.db.converge(manifest)
-    assert len(result.sql) == 1
-    assert world.acl() == world.usual(f"r={world.letters}")
-    assert result.summary["grants"] == {"granted": len(world.letters), "revoked": 0}
+    result = world.db.converge(world.manifest(world.grant(every=True)))
+    assert world.acls() == world.usual("r=all")
+    assert result.summary["grants"] == {"granted": sum(map(len, world.letters.values())), "revoked": 0}
 
 
 def test_one_privilege_comes_and_the_surplus_goes(world: World) -> None:
     """The rule makes the object managed: what declared roles hold beside it goes."""
-    world.sql("GRANT", tail="TO x")
-    result = world.db.converge(world.manifest(world.grant(world.word)))
-    assert world.acl() == world.usual(f"r={world.letter}")
-    assert result.summary["grants"] == {"granted": 1, "revoked": 1}
+    world.sql("GRANT", "TO x")
+    result = world.db.converge(world.manifest(world.grant()))
+    assert world.acls() == world.usual("r=1")
+    assert result.summary["grants"] == {"granted": len(world.kinds), "revoked": len(world.kinds)}
+    assert len(result.summary["managed"]) >= len(world.kinds)
 
 
-def test_undeclared_grantees_of_a_kind(world: World) -> None:
+def test_undeclared_grantees_of_each_kind(world: World) -> None:
     """On shared objects an undeclared grantee is kept and reported, elsewhere it is drift."""
-    world.sql("GRANT", tail="TO x")
-    result = world.db.converge(world.manifest(world.grant(world.word), roles="{name: r}"))
-    if world.kind.shared:
-        assert world.acl() == world.usual(f"r={world.letter}", f"x={world.letter}")
-        assert [item["role"] for item in result.held(reason="shared_object")] == ["x"]
-    else:
-        assert world.acl() == world.usual(f"r={world.letter}")
+    world.sql("GRANT", "TO x")
+    result = world.db.converge(world.manifest(world.grant(), roles="{name: r}"))
+    usual, kept = world.usual("r=1"), world.usual("r=1", "x=1")
+    shared = {name for name, kind in world.kinds.items() if kind.shared}
+    assert world.acls() == {name: (kept if name in shared else usual)[name] for name in world.kinds}
+    assert [item["role"] for item in result.held(reason="shared_object")] == ["x"] * len(shared)
 
 
 def test_undeclared_grantees_kept_by_option(world: World) -> None:
-    world.sql("GRANT", tail="TO x WITH GRANT OPTION")
-    result = world.db.converge(world.manifest(world.grant(world.word), roles="{name: r}"), undeclared_grantees="keep")
-    assert world.acl() == world.usual(f"r={world.letter}", f"x={world.letter}*")
-    assert result.held(role="x")
+    world.sql("GRANT", "TO x WITH GRANT OPTION")
+    result = world.db.converge(world.manifest(world.grant(), roles="{name: r}"), undeclared_grantees="keep")
+    assert world.acls() == world.usual("r=1", "x=1*")
+    assert len(result.held(role="x")) == len(world.kinds)
 
 
 @pytest.mark.parametrize("mode", ["authoritative", "adopt", "additive"])
 def test_grant_option_surplus(world: World, mode: str) -> None:
-    world.sql("GRANT", tail="TO r WITH GRANT OPTION")
-    result = world.db.converge(world.manifest(world.grant(world.word)), reconciliation_mode=mode)
+    world.sql("GRANT", "TO r WITH GRANT OPTION")
+    result = world.db.converge(world.manifest(world.grant()), reconciliation_mode=mode)
     if mode == "additive":
         assert result.sql == []
-        assert world.acl() == world.usual(f"r={world.letter}*")
-        assert [item["role"] for item in result.held(reason="mode")] == ["r"]
+        assert world.acls() == world.usual("r=1*")
+        assert [item["role"] for item in result.held(reason="mode")] == ["r"] * len(world.kinds)
         return
-    assert len(result.sql) == 1
-    assert result.sql[0].startswith("REVOKE GRANT OPTION FOR ")
-    assert world.acl() == world.usual(f"r={world.letter}")
+    assert all(statement.startswith("REVOKE GRANT OPTION FOR ") for statement in result.sql)
+    assert world.acls() == world.usual("r=1")
 
 
 def test_grant_option_missing_and_declared(world: World) -> None:
-    world.sql("GRANT", tail="TO r")
+    world.sql("GRANT", "TO r")
     option = ", with_grant_option: true"
-    result = world.db.converge(world.manifest(world.grant(world.word, more=option), world.grant(world.word, "x", option)))
-    assert world.acl() == world.usual(f"r={world.letter}*", f"x={world.letter}*")
+    # One rule with it is enough, whatever the others say.
+    result = world.db.converge(world.manifest(world.grant(), world.grant(more=option), world.grant("x", option)))
+    assert world.acls() == world.usual("r=1*", "x=1*")
     assert not result.matching("REVOKE")
 
 
-def test_grant_option_of_one_rule_is_enough(world: World) -> None:
-    manifest = world.manifest(world.grant(world.word, more=", with_grant_option: true"), world.grant(world.word))
-    world.db.converge(manifest)
-    assert world.acl() == world.usual(f"r={world.letter}*")
-
-
 def test_surplus_with_grant_option_goes_in_one_statement(world: World) -> None:
-    world.sql("GRANT", tail="TO x WITH GRANT OPTION")
-    result = world.db.converge(world.manifest(world.grant(world.word)))
-    assert world.acl() == world.usual(f"r={world.letter}")
-    assert len(result.matching("REVOKE")) == 1
+    world.sql("GRANT", "TO x WITH GRANT OPTION")
+    result = world.db.converge(world.manifest(world.grant()))
+    assert world.acls() == world.usual("r=1")
+    assert not result.matching("GRANT OPTION")
 
 
 def test_absent_takes_away_and_manages_nothing(world: World) -> None:
-    world.sql("GRANT", tail="TO r, x")
-    absent = world.grant(world.word, more=", ensure: absent")
-    # Without a schema that the manifest claims.
-    manifest = world.manifest(absent).replace("schemas: [{name: s}]\n", "")
-    result = world.db.converge(manifest)
-    assert world.acl() == world.usual(f"x={world.letter}")
-    assert len(result.sql) == 1
+    world.sql("GRANT", "TO r, x")
+    result = world.db.converge(world.manifest(world.grant(more=", ensure: absent"), schemas=False))
+    assert world.acls() == world.usual("x=1")
     assert not result.summary["managed"]
 
 
 def test_absent_where_nothing_is_leaves_null(world: World) -> None:
-    manifest = world.manifest(world.grant("ALL", more=", ensure: absent")).replace("schemas: [{name: s}]\n", "")
-    world.db.silent(manifest)
-    assert world.acl() is None
+    world.db.silent(world.manifest(world.grant(more=", ensure: absent", every=True), schemas=False))
+    assert set(map(str, world.acls().values())) == {"None"}
 
 
-def test_public_present_and_absent(world: World) -> None:
-    manifest = world.manifest(world.grant("ALL", "PUBLIC", ", ensure: absent")).replace("schemas: [{name: s}]\n", "")
-    result = world.db.converge(manifest)
-    if world.kind.public:
-        assert len(result.sql) == 1
-        assert world.acl() == {f"postgres={world.letters}/postgres"}
-        assert result.summary["grants"] == {"granted": 0, "revoked": len(world.kind.public)}
-    else:
-        assert result.sql == []
-        assert world.acl() is None
-    result = world.db.converge(manifest.replace("ensure: absent", "ensure: present"))
-    assert world.acl() == {f"postgres={world.letters}/postgres", f"={world.letters}/postgres"}
-    assert len(result.sql) == 1
+def test_public_absent_and_present(world: World) -> None:
+    absent = world.manifest(world.grant("PUBLIC", ", ensure: absent", every=True), schemas=False)
+    result = world.db.converge(absent)
+    without = world.usual(public=False)
+    untouched = {name: None for name, kind in world.kinds.items() if not kind.public}
+    assert world.acls() == {**without, **untouched}
+    assert result.summary["grants"] == {"granted": 0, "revoked": sum(len(kind.public) for kind in world.kinds.values())}
+    result = world.db.converge(absent.replace("absent", "present"))
+    assert world.acls() == world.usual("=all", public=False)
     assert not result.summary["managed"]
-    world.db.converge(manifest)
-    # PostgreSQL drops a parameter's row with the last entry, and a superuser needs none.
-    assert world.acl() in ({f"postgres={world.letters}/postgres"}, None if world.db.version >= 15 else ())
+    world.db.converge(absent)
+    # PostgreSQL drops a parameter's row with its last entry.
+    gone = {"parameter": None} if "parameter" in world.kinds else {}
+    assert world.acls() == {**without, **gone}
 
 
 def test_public_that_no_rule_names_stays(world: World) -> None:
-    world.sql("GRANT", tail="TO PUBLIC")
-    before = world.acl()
-    world.db.converge(world.manifest(world.grant(world.word)))
-    assert world.acl() == (before or world.usual()) | {f"r={world.letter}/postgres"}
-
-
-def test_public_with_grant_option_is_refused(world: World) -> None:
-    world.db.rejects(world.manifest(world.grant(world.word, "PUBLIC", ", with_grant_option: true")), "PUBLIC")
+    world.sql("GRANT", "TO PUBLIC")
+    before = world.acls()
+    world.db.converge(world.manifest(world.grant()))
+    usual = world.usual("r=1")
+    assert world.acls() == {
+        name: (before[name] or usual[name]) | {f"r={world.letter[name]}/postgres"} for name in world.kinds
+    }
 
 
 @pytest.mark.parametrize("external", [False, True], ids=["managed", "external"])
-def test_the_override_of_a_kind(world: World, external: bool) -> None:
-    option = world.letter + "*"
-    world.sql("GRANT", tail="TO x WITH GRANT OPTION")
-    role = f"{{name: x, external: {str(external).lower()}, privilege_reconciliation: additive}}"
-    result = world.db.converge(world.manifest(world.grant(world.word), roles="{name: r}, " + role))
-    assert world.acl() == world.usual(f"r={world.letter}", f"x={option}")
-    (item,) = result.suppressed_revokes
-    assert (item["role"], item["kind"], item["privileges"], item["grantor"]) == ("x", "object", [world.word], "postgres")
-    assert result.suppressed_revoke_count == 1
-    # The statement is the one that would run.
-    world.db.sql(item["sql"])
-    assert world.acl() == world.usual(f"r={world.letter}")
+def test_the_override_of_each_kind(world: World, external: bool) -> None:
+    world.sql("GRANT", "TO x WITH GRANT OPTION")
+    role = X_KEEPS.replace("}", f", external: {str(external).lower()}}}")
+    result = world.db.converge(world.manifest(world.grant(), roles="{name: r}, " + role))
+    assert world.acls() == world.usual("r=1", "x=1*")
+    items = result.suppressed_revokes
+    assert {(item["role"], item["kind"], item["grantor"], item["owner"]) for item in items} == {
+        ("x", "object", "postgres", "postgres")
+    }
+    assert sorted(item["privileges"][0] for item in items) == sorted(world.word.values())
+    assert result.suppressed_revoke_count == len(items) == len(world.kinds)
+    assert result.summary["suppressed_revokes"] == {"x": len(world.kinds)}
+    # Those are the statements that would run.
+    world.db.sql(*(item["sql"] for item in items))
+    assert world.acls() == world.usual("r=1")
 
 
 def test_the_override_keeps_a_grant_option(world: World) -> None:
-    world.sql("GRANT", tail="TO x WITH GRANT OPTION")
-    role = "{name: x, privilege_reconciliation: additive}"
-    manifest = world.manifest(world.grant(world.word, "x"), roles="{name: r}, " + role)
-    result = world.db.silent(manifest)
-    assert world.acl() == world.usual(f"x={world.letter}*")
-    (item,) = result.suppressed_revokes
-    assert (item["kind"], item["privileges"]) == ("grant_option", [world.word])
-    assert item["sql"].startswith("REVOKE GRANT OPTION FOR")
-    world.db.sql(item["sql"])
-    assert world.acl() == world.usual(f"x={world.letter}")
+    world.sql("GRANT", "TO x WITH GRANT OPTION")
+    result = world.db.silent(world.manifest(world.grant("x"), roles="{name: r}, " + X_KEEPS))
+    assert world.acls() == world.usual("x=1*")
+    items = result.suppressed_revokes
+    assert {item["kind"] for item in items} == {"grant_option"}
+    assert all(item["sql"].startswith("REVOKE GRANT OPTION FOR") for item in items)
+    assert result.suppressed_revoke_count == len(world.kinds)
+    world.db.sql(*(item["sql"] for item in items))
+    assert world.acls() == world.usual("x=1")
 
 
 def test_an_explicit_absent_beats_the_override(world: World) -> None:
-    world.sql("GRANT", tail="TO x WITH GRANT OPTION")
-    role = "{name: x, privilege_reconciliation: additive}"
-    manifest = world.manifest(
-        world.grant(world.word), world.grant(world.word, "x", ", ensure: absent"), roles="{name: r}, " + role
+    world.sql("GRANT", "TO x WITH GRANT OPTION")
+    result = world.db.converge(
+        world.manifest(world.grant(), world.grant("x", ", ensure: absent"), roles="{name: r}, " + X_KEEPS)
     )
-    result = world.db.converge(manifest)
-    assert world.acl() == world.usual(f"r={world.letter}")
+    assert world.acls() == world.usual("r=1")
     assert result.suppressed_revoke_count == 0
 
 
 def test_an_owner_that_lost_a_declared_privilege(world: World) -> None:
     """{} is empty, for the owner too: what it declares and lost comes back."""
-    if world.kind.on == "PARAMETER work_mem":
-        pytest.skip("parameters have no owner")
-    world.sql("REVOKE", tail="FROM postgres")
-    before = world.acl()
+    world.kinds.pop("parameter", None)
+    world.sql("REVOKE", "FROM postgres")
+    before = world.acls()
     roles = "{name: r}, {name: postgres, external: true}"
-    world.db.silent(world.manifest(world.grant("ALL", "PUBLIC", ", ensure: absent"), roles=roles) if False else "roles: []")
-    assert world.acl() == before
-    world.db.converge(world.manifest(world.grant(world.word, "postgres"), roles=roles))
-    assert world.acl() == world.usual()
+    world.db.silent(world.manifest(roles=roles).replace("grants:\n", ""))
+    assert world.acls() == before
+    world.db.converge(world.manifest(world.grant("postgres"), roles=roles))
+    assert world.acls() == world.usual()
 
 
-def test_a_missing_object_of_the_kind(world: World) -> None:
-    target = world._here(world.kind.target)
-    name = "o" if "'o" in target else ""
-    for known, missing in (
-        ("'o'", "'nope'"), ("'o(int)'", "'nope(int)'"), ("name: s}", "name: nope}"), ("{type: database}", "{type: database, name: nope}"),
-        (f"{world.db.name}_other", "nope"), ("plpgsql", "nope"), ("w-1", "nope"), ("s 1", "nope"), ("pg_default", "nope"),
-        ("'12345'", "'54321'"),
-    ):  # fmt: skip
-        if known in target:
-            break
-    else:
-        assert "parameter" in target, name
-        pytest.skip("any parameter name may be granted")
-    manifest = (
-        "roles: [{name: r}, {name: new}]\n"
-        f"grants: [{{role: r, privileges: [{world.word}], object: {target.replace(known, missing)}}}]"
-    )
-    result = world.db.fails(manifest, "object_missing", "nope" if "nope" in missing else "54321", "grants[0]")
-    assert len(result.problems) == 1
+def test_missing_objects_of_each_kind(world: World) -> None:
+    words = {
+        "'o'": "'nope'", "'o(int)'": "'nope(int)'", "name: $s}": "name: nope}", "{type: database}": "{type: database, name: nope}",
+        "$db_other": "nope", "plpgsql": "nope", "w-1": "nope", "s 1": "nope", "pg_default": "nope", "'12345'": "'54321'",
+    }  # fmt: skip
+    grants = []
+    for name, kind in world.kinds.items():
+        for known, missing in words.items():
+            if known in kind.target:
+                target = world.here(name, kind.target.replace(known, missing))
+                grants.append(f"  - {{role: r, privileges: [{world.word[name]}], object: {target}}}\n")
+                break
+    assert len(grants) == len(set(world.kinds) - {"parameter"})
+    result = world.db.fails(world.manifest(*grants, roles="{name: r}, {name: new}"), "object_missing", "nope", "54321")
+    assert {problem["path"].split(".")[0] for problem in result.problems} == {
+        f"grants[{n}]" for n in range(len(grants))
+    }
     assert "new" not in world.db.roles()
-
-
-def test_the_diff_of_a_kind(world: World) -> None:
-    world.sql("GRANT", tail="TO x WITH GRANT OPTION")
-    manifest = world.manifest(world.grant(world.word, more=", with_grant_option: true"))
-    for check in (True, False):
-        (diff,) = world.db.reconcile(manifest, check=check, diff=True).diff
-        before, after = diff["before"].splitlines(), diff["after"].splitlines()
-        assert any("x" in line and world.word in line for line in before), diff
-        assert not any(" x" in line and world.word in line for line in after), diff
-        assert any(world.word in line and "with_grant_option" in line.replace(" ", "_").lower() for line in after), diff
 
 
 # Types in detail
@@ -438,7 +424,9 @@ def test_type_names_that_are_no_such_types(db: Database, name: str) -> None:
 
 
 def test_types_with_odd_names(db: Database) -> None:
-    db.sql('CREATE ROLE r; CREATE SCHEMA "S.x"; CREATE TYPE "S.x"."My ""Type" AS ENUM (\'a\'); CREATE DOMAIN "S.x"."int" AS int')
+    db.sql(
+        'CREATE ROLE r; CREATE SCHEMA "S.x"; CREATE TYPE "S.x"."My ""Type" AS ENUM (\'a\'); CREATE DOMAIN "S.x"."int" AS int'
+    )
     db.converge(
         {
             "roles": [{"name": "r"}],
@@ -533,5 +521,5 @@ def test_OBJ_04_an_untrusted_language(db: Database, name: str) -> None:
         name,
         "trusted",
     )
-    assert result.sqlstate is None if "sqlstate" in result else True
+    assert not result.get("sqlstate")
     assert db.roles() == {"r"}

@@ -91,3 +91,14 @@ def test_the_executors_own_memberships_stay(db: Database) -> None:
         "roles: [{name: g}]\nassume_roles: [su]\nmemberships: [{role: g, members: [{name: su}]}]", login_user="su"
     )
     assert {edge[3] for edge in db.edges("g")} == {True}
+
+
+def test_a_global_rule_manages_its_layer_without_any_managed_schema(db: Database) -> None:
+    db.sql("CREATE ROLE o; CREATE ROLE r; ALTER DEFAULT PRIVILEGES FOR ROLE o GRANT TRUNCATE ON TABLES TO r")
+    db.converge(
+        """
+roles: [{name: o}, {name: r}]
+default_privileges: [{owner: o, grant: [{role: r, privileges: [SELECT], on_type: table}]}]
+"""
+    )
+    assert "r=r/o" in db.defaults()["o", None, "r"]

@@ -89,10 +89,13 @@ def _edge(desired: DesiredEdge, edge: Edge, rows: Sequence[Membership], state: S
     wanted = {"admin": desired.admin, "inherit": desired.inherit, "set": desired.set}
     admin = any(row.admin for row in rows)
     if not others:
+        # To whoever is to have ADMIN, the automatic row is that membership, and omitted options keep its values; to a
+        # plain member it is none.
+        new = not (automatic and desired.admin)
         options = {
             "admin": desired.admin and not admin,
-            "inherit": desired.inherit is not False,
-            "set": desired.set is not False,
+            "inherit": new if desired.inherit is None else desired.inherit,
+            "set": new if desired.set is None else desired.set,
         }
         if not automatic:
             yield AddMember(group, member, options, desired.source)

@@ -69,8 +69,7 @@ def privilege_changes(
                 permitted.get((group.owner, group.kind, None), {}),
             )
             differences = list(_differences(group, grantees, allowed, managed))
-            absent_for_owner = named and group.owner in grantees and grantees[group.owner].absent
-            if absent_for_owner:
+            if named.get(group.owner, _NOTHING).absent:
                 owners_spared.update((state.ref(group.owner).name, _label(schema, item)) for item in objects or ())
             if not differences:
                 continue
@@ -80,7 +79,7 @@ def privilege_changes(
                 tuple(group.members.objects() if objects is None else objects),
                 state.ref(group.owner),
                 group.column,
-                group.extension and not (named and _claimed(grantees)),
+                group.extension and not _claimed(named),
             )
             for grantee, privileges, grantor, flags in differences:
                 if grantor is None:
@@ -122,20 +121,22 @@ def _label(schema: Optional[str], item: Object) -> str:
 
 def _buckets(
     group: Group, schema: Optional[str], rules: BoundRules
-) -> Iterator[Tuple[Optional[List[Object]], Grantees, bool]]:
+) -> Iterator[Tuple[Optional[List[Object]], Grantees, Grantees]]:
     """The group in parts to decide alike: each named object singly, then the rest (None for the whole group).
+
+    With each part all rules about it, and those of them that name it.
 
     Wildcards leave out what belongs to an extension, and nothing can be said about columns yet.
     """
     if group.column is not None:
-        yield None, {}, False
+        yield None, {}, {}
         return
     wildcard: Grantees = {}
     if schema is not None and not group.extension:
         wildcard = rules.wildcards.get((group.kind, schema), {})
     names = rules.names_in.get((group.kind, schema or ""))
     if not names:
-        yield None, wildcard, False
+        yield None, wildcard, {}
         return
     rest: List[Object] = []
     for item in group.members.objects():
@@ -148,9 +149,9 @@ def _buckets(
             grantee: named.get(grantee, _NOTHING).over(wildcard.get(grantee, _NOTHING))
             for grantee in {**named, **wildcard}
         }
-        yield [item], grantees, True
+        yield [item], grantees, named
     if rest:
-        yield rest, wildcard, False
+        yield rest, wildcard, {}
 
 
 def _is_managed(group: Group, schema: Optional[str], objects: Optional[List[Object]], scope: Scope) -> bool:

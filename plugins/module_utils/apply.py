@@ -222,13 +222,34 @@ def _routines(connection: Connection[Any], policy: Policy, state: State) -> Look
     try:
         routines, oids = catalog.read_routine_types(connection, schemas, names, sorted(types))
     except psycopg.Error as exc:
-        raise Failure(
-            "object_missing",
-            f"A routine's argument types cannot be read: {exc.diag.message_primary}. "
-            f"Routines are named by their input types; look at: {', '.join(sorted(text for text, _s in wanted)[:5])}",
-            sqlstate=exc.sqlstate,
-        ) from None
+        raise of_problems(_unreadable_types(connection, policy, exc)) from None
     return Lookups({oid: arguments for oid, _schema, _name, arguments in routines}, oids)
+
+
+def _unreadable_types(connection: Connection[Any], policy: Policy, error: psycopg.Error) -> List[Problem]:
+    """The rules whose argument types the server cannot even read. The transaction is lost, so each is asked alone."""
+    problems: List[Problem] = []
+    connection.execute("ROLLBACK")
+    for rule in policy.rules:
+        if rule.kind != "function":
+            continue
+        for text in type_texts([str(rule.name)]):
+            try:
+                catalog.read_routine_types(connection, [], [], [text])
+            except psycopg.Error as exc:
+                problems.append(
+                    Problem(
+                        path=f"{rule.source}.object.name",
+                        role=rule.role,
+                        object=f"{rule.schema}.{rule.name}",
+                        message=f"the argument type {text} of {rule.schema}.{rule.name} cannot be read: "
+                        f"{exc.diag.message_primary}",
+                        hint="Types are written as in SQL: mixed case and special characters in double quotes.",
+                        code="object_missing",
+                    )
+                )
+                break
+    return problems or [Problem(message=str(error.diag.message_primary), code="object_missing")]
 
 
 def _about_the_server(server: Server) -> List[str]:

@@ -164,7 +164,7 @@ def connect(options: Mapping[str, Any]) -> Connection[Any]:
         if any(words in message for words in _LOGIN_REFUSED):
             code = "authentication_failed"
             advice = "Check login_user, login_password and the server's pg_hba.conf"
-        raise Failure(code, f"Cannot connect: {message}. {advice}.") from None
+        raise Failure(code, f"Cannot connect: {message.rstrip('.?')}. {advice}.") from None
     version = connection.info.server_version // 10000
     if version < OLDEST_SERVER:
         connection.close()

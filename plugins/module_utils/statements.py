@@ -155,7 +155,7 @@ def _attributes(attributes: Mapping[str, Value]) -> Any:
         if name in attributes:
             words.append(sql.SQL(("" if attributes[name] else "NO") + name.upper()))
     if "connection_limit" in attributes:
-        words.append(sql.SQL("CONNECTION LIMIT {}").format(sql.Literal(int(attributes["connection_limit"]))))
+        words.append(sql.SQL(f"CONNECTION LIMIT {int(attributes['connection_limit'])}"))
     if "valid_until" in attributes:
         # There is no VALID UNTIL NULL; infinity means the same.
         words.append(sql.SQL("VALID UNTIL {}").format(sql.Literal(instant(attributes["valid_until"]))))

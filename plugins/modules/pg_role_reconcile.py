@@ -136,6 +136,8 @@ options:
       inherit:
         description:
           - Whether the role inherits the privileges of roles it is a member of.
+          - Before PostgreSQL 16 this decides for all its memberships. From 16 on each membership has an option V(inherit)
+            of its own, and the manifest makes it true for a new one whatever the role's attribute is.
           - 'In effect when omitted: V(true).'
         type: bool
       connection_limit:

@@ -230,7 +230,9 @@ def check_shape(result: Result, *, check: bool, diff: bool) -> None:
     assert re.fullmatch(r"sha256:[0-9a-f]{64}", result.plan_digest)
     for section, keys in SUMMARY.items():
         assert set(result.summary[section]) == keys, section
-        assert all(isinstance(value, int) and not isinstance(value, bool) for value in result.summary[section].values()), result.summary
+        assert all(
+            isinstance(value, int) and not isinstance(value, bool) for value in result.summary[section].values()
+        ), result.summary
     assert "managed" in result.summary
     assert set(result.server) >= {"version", "database", "system_identifier", "in_recovery", "executor"}
     for item in result.withheld:

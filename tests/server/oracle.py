@@ -566,6 +566,8 @@ def _privileges(
                     entries.add(Entry(who, privilege, owner, False))
                 if required or not held or who == owner:
                     continue
+                # An ignored role is not even a grantor in whose name something is revoked.
+                held = {e for e in held if e.grantor == owner or not reading.ignored(e.grantor)}
                 if absent:
                     if mode != "additive" and not reading.ignored(who):
                         entries -= held
@@ -585,7 +587,7 @@ def _privileges(
                     expected.suppressed |= {(who, "object", *key, e.privilege, e.grantor) for e in held}
                     continue
                 entries -= held
-                if undeclared:
+                if undeclared and held:
                     losers.add(who)
         for gone in thing.entries - entries:
             hangs_on_it = any((e.grantor, e.privilege) == (gone.grantee, gone.privilege) for e in everything)

@@ -165,7 +165,13 @@ class World:
         #: Who was given which words on what, and owner, schema, kind, grantee of default privileges.
         self.given: list[tuple[str, Item, list[str]]] = []
         self.default_given: list[tuple[str, str | None, str, str]] = []
+        #: The objects' owners by what names them in SQL.
+        self.owners: dict[str, str] = {}
         self._taken: set[tuple[str, str]] = set()
+
+    def new_owner(self, sql: str) -> str:
+        self.owners[sql] = self.owner()
+        return self.owners[sql]
 
     def owner(self) -> str:
         return self.draw(st.sampled_from(["postgres", *self.roles]))
@@ -268,7 +274,7 @@ class World:
             word = {"view": "VIEW", "matview": "MATERIALIZED VIEW", "sequence": "SEQUENCE", "type": "TYPE"}.get(
                 shape, "TABLE"
             )
-            self.setup.append(f"ALTER {word} {full} OWNER TO {q(self.owner())}")
+            self.setup.append(f"ALTER {word} {full} OWNER TO {q(self.new_owner(full))}")
 
     def _routine(self, schema: str, name: str, shape: str) -> None:
         created, types, spelled = self.draw(st.sampled_from(ARGUMENTS))
@@ -291,7 +297,7 @@ class World:
             Item("function", schema, f"{name}({types})", sql, tuple(f"{name}({text})" for text in spelled))
         )
         if _maybe(self.draw):
-            self.setup.append(f"ALTER ROUTINE {sql} OWNER TO {q(self.owner())}")
+            self.setup.append(f"ALTER ROUTINE {sql} OWNER TO {q(self.new_owner(sql))}")
 
     def make_grants(self, database: str, most: int = 14) -> None:
         databases = [Item("database", None, database, name, ()) for name in ("CURRENT_DATABASE", "postgres")]
@@ -316,7 +322,7 @@ class World:
                 words = _some(self.draw, ["SELECT", "INSERT", "UPDATE", "REFERENCES"], 1, 2)
                 # Beside the same privilege on the whole table as often as not.
                 whole = [given for given in self.given if given[1] in relations]
-                if whole and self.draw(st.booleans()):
+                if whole and not _maybe(self.draw, 4):
                     grantee, item, words = self.draw(st.sampled_from(whole))
                     words = [word for word in words if word in ("SELECT", "INSERT", "UPDATE", "REFERENCES")] or [
                         "SELECT"
@@ -339,7 +345,7 @@ class World:
                 )
             elif action == "owner" and item.sql != "postgres":
                 word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()
-                self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(self.owner())}")
+                self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(self.new_owner(item.sql))}")
 
     def make_foreign_grants(self, most: int = 4) -> None:
         """Privileges that somebody else than the owner gave."""
@@ -592,6 +598,12 @@ class Author:
         grantees = [*named, PUBLIC, "pg_monitor"]
         echoes = [given for given in self.world.default_given if given[0] in named and given[3] in grantees]
         echoes = [given for given in echoes if given[2] != "type"]
+        # Default privileges permit what was given on their owner's objects.
+        for grantee, item, _words in self.world.given:
+            owner = self.world.owners.get(item.sql, "postgres")
+            kind = "table" if item.kind in ("view", "materialized_view") else item.kind
+            if grantee in grantees and owner in named and kind in ("table", "sequence", "function"):
+                echoes += [(owner, item.schema, kind, grantee), (owner, None, kind, grantee)]
         for _number in range(_count(draw, 1, 4)):
             owner = draw(st.sampled_from(named))
             schema = draw(st.sampled_from([None, *places]))

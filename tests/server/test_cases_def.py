@@ -105,34 +105,62 @@ def test_DEF_08_defaults_on_schemas_are_global_only(db: Database) -> None:
 
 
 def test_DEF_09_a_grant_option_by_hand(db: Database) -> None:
-    """Grant options come later: until then the row stays as it is and is reported."""
     setup(db)
     db.sql("ALTER DEFAULT PRIVILEGES FOR ROLE o IN SCHEMA s GRANT SELECT ON SEQUENCES TO r WITH GRANT OPTION")
-    result = db.silent(SO + KEEP + default(one("SELECT", "sequence")))
-    assert len(result.held(reason="unknown_kind", role="r")) == 1
-    assert db.defaults() == {("o", "s", "S"): {"r=r*/o"}}
+    result = db.converge(SO + KEEP + default(one("SELECT", "sequence")))
+    assert len(result.sql) == 1
+    assert result.matching("REVOKE GRANT OPTION FOR SELECT ON SEQUENCES FROM")
+    assert db.defaults() == {("o", "s", "S"): {"r=r/o"}}
+    assert result.summary["default_privileges"] == {"granted": 0, "revoked": 1}
 
 
-def test_DEF_09_grant_options_in_the_manifest_come_later(db: Database) -> None:
-    grant = "{role: r, privileges: [SELECT], on_type: table, with_grant_option: true}"
-    db.fails(SO + default(grant), "not_supported", "default_privileges[0].grant[0].with_grant_option")
-    target = "object: {type: schema, name: s}, with_grant_option: true"
-    db.fails(
-        SO + f"grants: [{{role: r, privileges: [USAGE], {target}}}]", "not_supported", "grants[0].with_grant_option"
-    )
+@pytest.mark.parametrize("schema", [None, "s"], ids=["global", "schema"])
+def test_DEF_09_grant_options_in_the_manifest(db: Database, schema: str | None) -> None:
+    """Declared: given, to one that has the privilege without it too, and kept."""
+    setup(db)
+    kinds = {"table": "r", "sequence": "S", "function": "f", "type": "T"} | ({} if schema else {"schema": "n"})
+    if db.version >= 18 and not schema:
+        kinds["large_object"] = "L"
+    words = {"function": "EXECUTE", "type": "USAGE", "schema": "USAGE"}
+    letters = {"function": "X", "type": "U", "schema": "U"}
+    plain = default(", ".join(one(words.get(kind, "SELECT"), kind) for kind in kinds), schema=schema)
+    db.converge(SO + KEEP + plain)
+    result = db.converge(SO + KEEP + plain.replace("ensure: present", "with_grant_option: true"))
+    assert not result.matching("REVOKE")
+    found = {key[2]: {e for e in acl if e.startswith("r=")} for key, acl in db.defaults().items()}
+    assert found == {letter: {f"r={letters.get(kind, 'r')}*/o"} for kind, letter in kinds.items()}
+    # And taken back, the privilege itself staying.
+    result = db.converge(SO + KEEP + plain)
+    assert all("REVOKE GRANT OPTION FOR" in statement for statement in result.sql)
+    found = {key[2]: {e for e in acl if e.startswith("r=")} for key, acl in db.defaults().items()}
+    assert found == {letter: {f"r={letters.get(kind, 'r')}/o"} for kind, letter in kinds.items()}
 
 
 def test_DEF_10_everything_at_once(db: Database) -> None:
     setup(db)
-    kinds = [one("ALL", kind) for kind in ("table", "sequence", "function", "schema")]
-    db.converge(SO + KEEP + default(", ".join(kinds), schema=None))
+    names = ["table", "sequence", "function", "type", "schema"] + (["large_object"] if db.version >= 18 else [])
+    result = db.converge(SO + KEEP + default(", ".join(one("ALL", kind) for kind in names), schema=None))
+    letters = {"r": db.full, "S": "rwU", "f": "X", "T": "U", "n": "UC"} | ({"L": "rw"} if db.version >= 18 else {})
     assert {key[2]: next(e for e in acl if e.startswith("r=")) for key, acl in db.defaults().items()} == {
-        "r": f"r={db.full}/o",
-        "S": "r=rwU/o",
-        "f": "r=X/o",
-        "n": "r=UC/o",
+        letter: f"r={words}/o" for letter, words in letters.items()
     }
-    db.fails(SO + default(one("ALL", "type"), schema=None), "not_supported")
+    assert result.summary["default_privileges"]["granted"] == sum(map(len, letters.values()))
+
+
+@pytest.mark.versions(max=17)
+def test_DEF_10_large_objects_before_18(db: Database) -> None:
+    setup(db)
+    result = db.fails(SO + KEEP + default(one("ALL", "large_object"), schema=None), "unsupported_version", "18")
+    assert "default_privileges[0]" in result.text
+
+
+def test_DEF_10_large_objects_are_not_in_schemas(db: Database) -> None:
+    """PostgreSQL 18: cannot use IN SCHEMA clause when using GRANT/REVOKE ON LARGE OBJECTS."""
+    db.fails(
+        SO + default(one("SELECT", "large_object")),
+        ("manifest_invalid", "unsupported_version"),
+        "default_privileges[0]",
+    )
 
 
 def test_DEF_13_global_and_schema_layer(db: Database) -> None:

@@ -6,23 +6,55 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from harness import Database
 
 R = "roles: [{name: r}]\nschemas: [{name: s}]\n"
 SELECT_T = "grants: [{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}}]\n"
 
-#: What a run says that meets an entry of a grantor that it cannot revoke from yet.
-FOREIGN_GRANTOR = ("not_supported", "dependent_privileges")
 
-
-def test_GRA_03_revoking_from_someone_who_granted_onward(db: Database) -> None:
-    """Foreign grantors come later: until then the run fails before it does anything."""
+def onward(db: Database) -> None:
+    """d has SELECT with grant option from the owner o, and gave it on to r."""
     db.sql("CREATE ROLE o; CREATE ROLE d; CREATE ROLE r; CREATE SCHEMA s; GRANT USAGE ON SCHEMA s TO PUBLIC")
     db.sql("CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO o; GRANT SELECT ON s.t TO d WITH GRANT OPTION")
     db.sql("SET ROLE d; GRANT SELECT ON s.t TO r; RESET ROLE")
     assert db.acl("s.t") == {f"o={db.full}/o", "d=r*/o", "r=r/d"}
-    db.fails("roles: [{name: r}, {name: d}, {name: o}]\nschemas: [{name: s}]\n" + SELECT_T, FOREIGN_GRANTOR, "d", "t")
+
+
+def test_GRA_03_revoking_from_someone_who_granted_onward(db: Database) -> None:
+    onward(db)
+    result = db.converge("roles: [{name: r}, {name: d}, {name: o}]\nschemas: [{name: s}]\n" + SELECT_T)
+    assert db.acl("s.t") == {f"o={db.full}/o", "r=r/o"}
+    # r never goes without.
+    first = next(n for n, statement in enumerate(result.sql) if "REVOKE" in statement)
+    assert any(re.match(r"GRANT SELECT ON .*r", statement) for statement in result.sql[:first])
+
+
+@pytest.mark.parametrize("option", [None, "revoke", "keep"])
+def test_GRA_03_the_dependent_is_an_undeclared_stranger(db: Database, option: str | None) -> None:
+    """It goes with a line of its own in the plan, or is kept by the owner's grant, but never silently lost."""
+    onward(db)
+    result = db.converge("roles: [{name: d}, {name: o}]\nschemas: [{name: s}]", undeclared_grantees=option)
+    if option == "keep":
+        assert db.acl("s.t") == {f"o={db.full}/o", "r=r/o"}
+        return
+    assert db.acl("s.t") == {f"o={db.full}/o"}
+    revokes = result.matching("REVOKE")
+    assert any(re.search(r'FROM "?r"?', statement) for statement in revokes)
+    assert result.summary["grants"] == {"granted": 0, "revoked": 2}
+
+
+def test_GRA_03_the_dependent_is_on_an_unmanaged_object(db: Database) -> None:
+    onward(db)
+    absent = SELECT_T.replace("role: r", "role: d").replace("}}]", "}, ensure: absent}]")
+    result = db.fails("roles: [{name: d}]\n" + absent, "dependent_privileges", "d", "r", "t")
+    assert result.problems
+    # With r's privilege declared the object is managed, and everything settles.
+    both = SELECT_T.removesuffix("]\n") + ", " + absent.removeprefix("grants: [")
+    db.converge("roles: [{name: d}, {name: r}]\n" + both)
+    assert db.acl("s.t") == {f"o={db.full}/o", "r=r/o"}
 
 
 def test_GRA_03_a_surplus_entry_of_a_foreign_grantor(db: Database) -> None:
@@ -30,39 +62,46 @@ def test_GRA_03_a_surplus_entry_of_a_foreign_grantor(db: Database) -> None:
     db.sql("GRANT SELECT ON s.t TO d WITH GRANT OPTION; SET ROLE d; GRANT SELECT ON s.t TO r; RESET ROLE")
     manifest = (
         "roles: [{name: r}, {name: d}]\nschemas: [{name: s}]\n"
-        "grants: [{role: d, privileges: [SELECT], object: {type: table, schema: s, name: t}}]\n"
+        "grants: [{role: d, privileges: [SELECT], object: {type: table, schema: s, name: t}, with_grant_option: true}]\n"
     )
-    result = db.fails(manifest, FOREIGN_GRANTOR, "t")
-    assert "r" in result.text
     # Nothing has to go where nobody is taken anything from.
     db.silent(manifest, reconciliation_mode="additive")
+    result = db.converge(manifest)
+    assert db.acl("s.t") == {f"postgres={db.full}/postgres", "d=r*/postgres"}
+    # In its grantor's name, and back by name, because RESET ROLE would go to the login.
+    assert result.sql[0].replace('"', "") == "SET LOCAL ROLE d"
+    assert not result.matching("RESET")
 
 
 def test_GRA_a_foreign_grantors_entry_counts_as_held(db: Database) -> None:
     db.sql("CREATE ROLE d; CREATE ROLE r; CREATE SCHEMA s; GRANT USAGE ON SCHEMA s TO PUBLIC; CREATE TABLE s.t (a int)")
     db.sql("GRANT SELECT ON s.t TO d WITH GRANT OPTION; SET ROLE d; GRANT SELECT ON s.t TO r; RESET ROLE")
-    result = db.silent(
-        """
+    manifest = """
         roles: [{name: r}, {name: d}]
         schemas: [{name: s}]
         grants:
           - {role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}}
-          - {role: d, privileges: [SELECT], object: {type: table, schema: s, name: t}}
+          - {role: d, privileges: [SELECT], object: {type: table, schema: s, name: t}, with_grant_option: true}
         """
-    )
+    db.silent(manifest)
     assert db.acl("s.t") == {f"postgres={db.full}/postgres", "d=r*/postgres", "r=r/d"}
-    assert [item["role"] for item in result.held(reason="unknown_kind")] == ["d"]
+    # Without the option declared it goes, and what hung on it is the owner's.
+    db.converge(manifest.replace(", with_grant_option: true", ""))
+    assert db.acl("s.t") == {f"postgres={db.full}/postgres", "d=r/postgres", "r=r/postgres"}
 
 
 @pytest.mark.parametrize("mode", ["authoritative", "adopt", "additive"])
 def test_GRA_04_a_surplus_grant_option(db: Database, mode: str) -> None:
-    """Grant options come later: reported, stable, the privilege untouched."""
     db.sql("CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int); GRANT SELECT ON s.t TO r WITH GRANT OPTION")
-    result = db.silent(R + SELECT_T, reconciliation_mode=mode)
-    assert db.acl("s.t") == {f"postgres={db.full}/postgres", "r=r*/postgres"}
-    assert len([item for item in result.withheld if item["role"] == "r"]) == 1
-    if mode != "additive":
-        assert result.held(reason="unknown_kind", role="r")
+    result = db.converge(R + SELECT_T, reconciliation_mode=mode)
+    if mode == "additive":
+        assert result.sql == []
+        assert db.acl("s.t") == {f"postgres={db.full}/postgres", "r=r*/postgres"}
+        assert [item["privileges"] for item in result.held(reason="mode", role="r")] == [["SELECT"]]
+    else:
+        assert len(result.sql) == 1
+        assert result.matching("^REVOKE GRANT OPTION FOR SELECT ON ")
+        assert db.acl("s.t") == {f"postgres={db.full}/postgres", "r=r/postgres"}
 
 
 def test_GRA_04_a_surplus_privilege_goes_with_its_option(db: Database) -> None:
@@ -76,17 +115,19 @@ def test_GRA_06_one_foreign_owned_object(db: Database) -> None:
         "CREATE ROLE r; CREATE ROLE ex LOGIN; CREATE SCHEMA s AUTHORIZATION ex; CREATE TABLE s.ext (a int)",
         "SET ROLE ex; CREATE TABLE s.mine (a int); RESET ROLE",
     )
-    before = db.snapshot()
-    result = db.reconcile(
+    manifest = (
         "schemas: [{name: s}]\nassume_roles: [r]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, "
-        'schema: s, name: "*"}}]',
-        login_user="ex",
+        'schema: s, name: "*"}}]'
     )
-    # Its diagnosis before any statement comes with the authority check. Never a part of it, never silence.
-    assert result.failed, result
-    assert result.error_code in ("insufficient_privilege", "server_error")
-    assert "ext" in result.text + str(result.get("statement"))
-    assert db.snapshot() == before
+    # Found before the first statement, with the object and its owner, in check mode too.
+    with db.statements() as sent:
+        result = db.fails(manifest, "insufficient_privilege", "s.ext", "postgres", login_user="ex")
+    assert not [statement for statement in sent if re.match("GRANT|REVOKE|SET LOCAL ROLE", statement)]
+    assert not result.get("sqlstate")
+    assert "mine" not in result.text
+    db.sql("ALTER TABLE s.ext OWNER TO ex")
+    db.converge(manifest, login_user="ex")
+    assert "r=r/ex" in (db.acl("s.ext") or ())
 
 
 def test_OWN_04_a_wildcard_for_the_owner_of_some(db: Database) -> None:

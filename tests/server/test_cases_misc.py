@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -85,26 +86,69 @@ def test_EXT_01_extension_objects_in_a_managed_schema(db: Database, named: bool)
         assert result.held(reason="extension")
 
 
-@pytest.mark.parametrize(
-    ("target", "privilege"),
-    [
-        ("{type: foreign_server, name: srv}", "USAGE"),
-        ("{type: foreign_data_wrapper, name: w}", "USAGE"),
-        ("{type: large_object, name: '12345'}", "SELECT"),
-        ("{type: language, name: plpgsql}", "USAGE"),
-        ("{type: language, name: c}", "USAGE"),
-        ("{type: tablespace, name: pg_default}", "CREATE"),
-        ("{type: parameter, name: work_mem}", "SET"),
-        ("{type: type, schema: s, name: x}", "USAGE"),
-        ("{type: domain, schema: s, name: x}", "USAGE"),
-    ],
-)
-def test_OBJ_kinds_that_come_later(db: Database, target: str, privilege: str) -> None:
-    db.fails(
-        f"roles: [{{name: r}}]\ngrants: [{{role: r, privileges: [{privilege}], object: {target}}}]",
-        "not_supported",
-        "grants[0].object.type",
+@pytest.mark.parametrize("name", ["postgres_fdw", "plain"])
+def test_OBJ_01_foreign_data_wrappers_and_servers(db: Database, name: str) -> None:
+    db.sql("CREATE ROLE r")
+    if name == "postgres_fdw":
+        if not db.query("SELECT FROM pg_available_extensions WHERE name = 'postgres_fdw'"):
+            pytest.skip("this server's package has no contrib")
+        db.sql("CREATE EXTENSION postgres_fdw")
+    else:
+        db.sql("CREATE FOREIGN DATA WRAPPER plain")
+    db.sql(f"CREATE SERVER srv FOREIGN DATA WRAPPER {name}")
+    # Named, so an extension's wrapper is managed like any other.
+    db.converge(
+        "roles: [{name: r}]\ngrants:\n"
+        "  - {role: r, privileges: [USAGE], object: {type: foreign_server, name: srv}}\n"
+        f"  - {{role: r, privileges: [USAGE], object: {{type: foreign_data_wrapper, name: {name}}}}}"
     )
+    assert db.value("SELECT srvacl::text FROM pg_foreign_server") == "{postgres=U/postgres,r=U/postgres}"
+    assert db.value("SELECT fdwacl::text FROM pg_foreign_data_wrapper") == "{postgres=U/postgres,r=U/postgres}"
+
+
+def test_OBJ_02_large_objects(db: Database) -> None:
+    db.sql("CREATE ROLE r; SELECT lo_create(4711)")
+    rule = "grants: [{role: r, privileges: [SELECT, UPDATE], object: {type: large_object, name: '4711'}}]"
+    db.converge("roles: [{name: r}]\n" + rule)
+    acl = "SELECT lomacl::text FROM pg_largeobject_metadata"
+    assert db.value(acl) == "{postgres=rw/postgres,r=rw/postgres}"
+    db.converge("roles: [{name: r}]\n" + rule.replace("SELECT, UPDATE", "SELECT"))
+    assert db.value(acl) == "{postgres=rw/postgres,r=r/postgres}"
+
+
+def test_OBJ_04_languages_and_tablespaces(db: Database) -> None:
+    db.sql("CREATE ROLE r")
+    assert db.acl("plpgsql", "language") is None
+    db.converge(
+        "roles: [{name: r}]\ngrants:\n"
+        "  - {role: r, privileges: [USAGE], object: {type: language, name: plpgsql}}\n"
+        "  - {role: r, privileges: [CREATE], object: {type: tablespace, name: pg_default}}"
+    )
+    assert db.acl("plpgsql", "language") == {"=U/postgres", "postgres=U/postgres", "r=U/postgres"}
+    assert db.value("SELECT spcacl::text FROM pg_tablespace WHERE spcname = 'pg_default'") == (
+        "{postgres=C/postgres,r=C/postgres}"
+    )
+
+
+def test_OBJ_04_a_tablespace_of_ones_own(db: Database) -> None:
+    folder = db.server.directory / "space"
+    folder.mkdir()
+    # It must belong to the server's user.
+    data = db.server.directory.stat()
+    os.chown(folder, data.st_uid, data.st_gid)
+    db.sql("CREATE ROLE r; CREATE ROLE x", f"CREATE TABLESPACE \"Fast-1\" LOCATION '{folder}'")
+    try:
+        db.sql('GRANT CREATE ON TABLESPACE "Fast-1" TO x WITH GRANT OPTION')
+        db.converge(
+            "roles: [{name: r}, {name: x}]\n"
+            "grants: [{role: r, privileges: [ALL], object: {type: tablespace, name: Fast-1}}]"
+        )
+        assert db.value("SELECT spcacl::text FROM pg_tablespace WHERE spcname = 'Fast-1'") == (
+            "{postgres=C/postgres,r=C/postgres}"
+        )
+    finally:
+        db.sql('DROP TABLESPACE "Fast-1"')
+        folder.rmdir()
 
 
 def test_OBJ_01_an_unknown_type(db: Database) -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the properties found, in its smallest form."""
+"""What the properties found, and what they seldom meet, in its smallest form."""
 
 from __future__ import annotations
 
@@ -54,3 +54,51 @@ grants: [{role: r, privileges: [EXECUTE], object: {type: function, schema: s, na
 """
     )
     assert "r=X/postgres" in (db.acl('s.f(s."odd type, (x"[])', "function") or set())
+
+
+def test_a_column_privilege_survives_the_revoke_on_its_table(db: Database) -> None:
+    db.sql("CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int, b int)")
+    db.sql(
+        "GRANT SELECT, INSERT ON s.t TO r; GRANT SELECT (a) ON s.t TO r; GRANT INSERT (b) ON s.t TO r WITH GRANT OPTION"
+    )
+    db.converge("roles: [{name: r}]\nschemas: [{name: s}]")
+    assert "r=" not in str(db.acl("s.t"))
+    assert db.column_acl("s.t", "a") == {"r=r/postgres"}
+    assert db.column_acl("s.t", "b") == {"r=a*/postgres"}
+
+
+def test_a_global_default_privilege_permits_its_entry_on_what_exists(db: Database) -> None:
+    db.sql("CREATE ROLE o; CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO o")
+    db.sql("GRANT SELECT, DELETE ON s.t TO r")
+    db.converge(
+        """
+roles: [{name: o}, {name: r}]
+schemas: [{name: s}]
+default_privileges: [{owner: o, grant: [{role: r, privileges: [SELECT], on_type: table}]}]
+"""
+    )
+    assert "r=r/o" in (db.acl("s.t") or set())
+
+
+def test_the_executors_own_memberships_stay(db: Database) -> None:
+    db.sql(
+        "CREATE ROLE su SUPERUSER LOGIN; CREATE ROLE g; CREATE ROLE m; GRANT g TO su WITH ADMIN OPTION; GRANT g TO m"
+    )
+    result = db.converge("roles: [{name: g}]", login_user="su")
+    assert db.members("g") == {"su"}
+    assert [item["role"] for item in result.held(reason="self_protection")] == ["su"]
+    db.converge(
+        "roles: [{name: g}]\nassume_roles: [su]\nmemberships: [{role: g, members: [{name: su}]}]", login_user="su"
+    )
+    assert {edge[3] for edge in db.edges("g")} == {True}
+
+
+def test_a_global_rule_manages_its_layer_without_any_managed_schema(db: Database) -> None:
+    db.sql("CREATE ROLE o; CREATE ROLE r; ALTER DEFAULT PRIVILEGES FOR ROLE o GRANT TRUNCATE ON TABLES TO r")
+    db.converge(
+        """
+roles: [{name: o}, {name: r}]
+default_privileges: [{owner: o, grant: [{role: r, privileges: [SELECT], on_type: table}]}]
+"""
+    )
+    assert "r=r/o" in db.defaults()["o", None, "r"]

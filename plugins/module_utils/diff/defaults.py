@@ -44,7 +44,8 @@ def default_changes(
     for layer in sorted({*wanted, *rows}, key=lambda key: (key[0], key[1] or "", key[1] is not None, key[2])):
         owner, schema_name, kind = layer
         if schema_name is None:
-            managed, claimed = bool(scope.schemas), layer in claimed_global
+            claimed = layer in claimed_global
+            managed = claimed or bool(scope.schemas)
             acl = rows.get(layer)
             if acl is None:
                 acl = default_acl(kind, owner, state.server.version) if kind in KINDS else Acl()

@@ -89,10 +89,13 @@ def _edge(desired: DesiredEdge, edge: Edge, rows: Sequence[Membership], state: S
     wanted = {"admin": desired.admin, "inherit": desired.inherit, "set": desired.set}
     admin = any(row.admin for row in rows)
     if not others:
+        # To whoever is to have ADMIN, the automatic row is that membership, and omitted options keep its values; to a
+        # plain member it is none.
+        new = not (automatic and desired.admin)
         options = {
             "admin": desired.admin and not admin,
-            "inherit": desired.inherit is not False,
-            "set": desired.set is not False,
+            "inherit": new if desired.inherit is None else desired.inherit,
+            "set": new if desired.set is None else desired.set,
         }
         if not automatic:
             yield AddMember(group, member, options, desired.source)
@@ -232,8 +235,26 @@ def with_dependents(changes: Sequence[Change], state: State) -> List[Change]:
     lowered = _lowered(changes)
     for edge, addition in again.items():
         options = {name: value and (edge[0], edge[1], name) not in lowered for name, value in addition.options.items()}
-        result.append(replace(addition, options=options))
+        if any(_is_row_of(row, edge, gone) and row.grantor == executor_grantor(state) for row in rows):
+            # The executor's own row is there and keeps what the statement does not name.
+            options = {name: True for name, value in options.items() if value}
+        _grant_once(result, replace(addition, options=options))
     return _with_depth(result, rows)
+
+
+def _grant_once(changes: List[Change], addition: AddMember) -> None:
+    """Add a membership to the changes, or its options to the grant of the same edge that is there: both would be the
+    executor's one row, and the second would overwrite the first.
+    """
+    for position, change in enumerate(changes):
+        if isinstance(change, AddMember) and change.grantor is None:
+            if (change.group.oid, change.member.oid) == (addition.group.oid, addition.member.oid):
+                names = {**change.options, **addition.options}
+                options = {name: change.options.get(name, False) or addition.options.get(name, False) for name in names}
+                changes[position] = replace(change, options=options)
+                return
+    if addition.options:
+        changes.append(addition)
 
 
 def _is_row_of(row: Membership, edge: Edge, gone: Set[Tuple[int, int, int]]) -> bool:

@@ -127,7 +127,7 @@ def privilege_changes(
                 permitted.get((group.owner, group.kind, None), {}),
             )
             differences = list(_differences(group, grantees, allowed if group.column is None else (), managed))
-            if named and group.owner in grantees and grantees[group.owner].absent:
+            if named.get(group.owner, _NOTHING).absent:
                 owners_spared.update((state.ref(group.owner).name, _label(schema, item)) for item in objects or ())
             if not differences and not foreign:
                 continue
@@ -137,7 +137,7 @@ def privilege_changes(
                 tuple(group.members.objects() if objects is None else objects),
                 state.ref(group.owner),
                 () if group.column is None else (group.column,),
-                group.extension and not (named and _claimed(grantees)),
+                group.extension and not _claimed(named),
             )
             if foreign:
                 onward.append(Bucket(group, target, grantees, managed))
@@ -177,17 +177,17 @@ def _label(schema: Optional[str], item: Object) -> str:
 
 def _buckets(
     group: Group, schema: Optional[str], rules: BoundRules
-) -> Iterator[Tuple[Optional[List[Object]], Grantees, bool]]:
+) -> Iterator[Tuple[Optional[List[Object]], Grantees, Grantees]]:
     """The group in parts to decide alike: each named object singly, then the rest (None for the whole group).
 
-    Wildcards leave out what belongs to an extension.
+    With each part all rules about it, and those of them that name it. Wildcards leave out what belongs to an extension.
     """
     wildcard: Grantees = {}
     if schema is not None and not group.extension:
         wildcard = rules.wildcards.get((group.kind, schema, group.column), {})
     names = rules.names_in.get((group.kind, schema or "", group.column))
     if not names:
-        yield None, wildcard, False
+        yield None, wildcard, {}
         return
     rest: List[Object] = []
     for item in group.members.objects():
@@ -200,9 +200,9 @@ def _buckets(
             grantee: named.get(grantee, _NOTHING).over(wildcard.get(grantee, _NOTHING))
             for grantee in {**named, **wildcard}
         }
-        yield [item], grantees, True
+        yield [item], grantees, named
     if rest:
-        yield rest, wildcard, False
+        yield rest, wildcard, {}
 
 
 def _is_managed(group: Group, schema: Optional[str], objects: Optional[List[Object]], scope: Scope) -> bool:

@@ -267,7 +267,11 @@ ROLE_OPTIONS: Options = {
     "inherit": {
         "type": "bool",
         "in_effect": "V(true)",
-        "description": ["Whether the role inherits the privileges of roles it is a member of."],
+        "description": [
+            "Whether the role inherits the privileges of roles it is a member of.",
+            "Before PostgreSQL 16 this decides for all its memberships. From 16 on each membership has an option"
+            " V(inherit) of its own, and the manifest makes it true for a new one whatever the role's attribute is.",
+        ],
     },
     "connection_limit": {
         "type": "int",

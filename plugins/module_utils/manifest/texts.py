@@ -199,8 +199,11 @@ def _instant(text: str) -> Instant:
     if int(zone_hour or 0) > 15 or int(zone_minute or 0) > 59:
         raise Refused(f"{show(text)} has an impossible time zone")
     offset = datetime.timedelta(hours=int(zone_hour or 0), minutes=int(zone_minute or 0))
-    since = local - _EPOCH - (-offset if sign == "-" else offset)
-    return since // datetime.timedelta(microseconds=1)
+    try:
+        moment = local + (offset if sign == "-" else -offset)
+    except OverflowError:
+        raise Refused(f"{show(text)} lies outside the years 1 to 9999 in UTC") from None
+    return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 #: What a text may be, by the spec's ``judge``: returns the value to use, or raises with what is wrong.

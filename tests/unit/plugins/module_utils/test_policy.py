@@ -672,7 +672,7 @@ def seconds(raw: Dict[str, Any]) -> float:
 @pytest.mark.parametrize("known", [True, False])
 def test_the_time_grows_with_the_rules_and_not_faster(known: bool) -> None:
     """Ten times the rules take ten times as long; a loop in a loop would take a hundred times."""
-    few = min(seconds(big(1000, known)) for _ in range(3))
+    few = min(seconds(big(1000, known)) for attempt in range(3))
     assert seconds(big(10000, known)) < 30 * few
 
 

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What somebody found who tried to break the module with nothing but its documentation."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Database
+
+
+@pytest.mark.versions(min=16)
+def test_options_of_one_membership_are_granted_at_once(db: Database) -> None:
+    """Raised options and kept ones would be two grants of one row, the second undoing the first."""
+    db.sql("CREATE ROLE g; CREATE ROLE adm LOGIN; CREATE ROLE m1; CREATE ROLE m2; GRANT g TO adm WITH ADMIN OPTION")
+    db.sql(
+        "SET ROLE adm; GRANT g TO m1; GRANT g TO m2 WITH ADMIN OPTION; RESET ROLE; SET ROLE m2; GRANT g TO m1; RESET ROLE"
+    )
+    result = db.converge(
+        "roles: [{name: g}, {name: m1}, {name: adm, login: true}, {name: m2}]\n"
+        "memberships: [{role: g, members: [{name: m1, admin: true}, {name: m2}, {name: adm}]}]"
+    )
+    assert len(result.matching('^GRANT "g" TO .*"m1"')) == 1
+    assert db.query(
+        "SELECT bool_or(admin_option), bool_or(inherit_option), bool_or(set_option) FROM pg_auth_members"
+        " WHERE roleid = 'g'::regrole AND member = 'm1'::regrole"
+    ) == [(True, True, True)]
+
+
+@pytest.mark.versions(min=16)
+def test_options_from_a_grantor_that_goes_join_the_new_ones(db: Database) -> None:
+    db.sql("CREATE ROLE g; CREATE ROLE a; CREATE ROLE c; GRANT g TO a WITH ADMIN TRUE, INHERIT FALSE, SET FALSE")
+    db.sql("SET ROLE a; GRANT g TO c WITH SET FALSE; RESET ROLE")
+    db.converge(
+        "roles: [{name: g}, {name: a}, {name: c}]\n"
+        "memberships: [{role: g, members: [{name: a, inherit: true}, {name: c, set: true, admin: true}]}]"
+    )
+
+
+def test_a_point_in_time_that_leaves_the_calendar_in_utc(db: Database) -> None:
+    for text in ("9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+01:00"):
+        result = db.rejects(f"roles: [{{name: e, valid_until: '{text}'}}]", "valid_until", "9999")
+        assert result.problems[0]["path"] == "roles[0].valid_until"
+    db.converge("roles: [{name: e, valid_until: '9999-12-31T23:59:59Z'}]")
+
+
+def test_argument_types_that_cannot_be_read_are_named_with_their_rule(db: Database) -> None:
+    db.sql("CREATE SCHEMA s; CREATE FUNCTION s.f(int) RETURNS int LANGUAGE sql AS 'SELECT 1'")
+    rule = "{role: r, privileges: [EXECUTE], object: {type: function, schema: s, name: 'f(%s)'}}"
+    manifest = f"roles: [{{name: r}}]\ngrants: [{rule % 'int'}, {rule % 'ty, s.T y[]'}]"
+    result = db.fails(manifest, "object_missing", "T y")
+    assert [problem["path"] for problem in result.problems] == ["grants[1].object.name"]
+
+
+def test_only_a_rule_that_names_it_warns_about_an_owners_privileges(db: Database) -> None:
+    db.sql(
+        "CREATE ROLE o; CREATE SCHEMA s AUTHORIZATION o; SET ROLE o; CREATE TABLE s.t1(a int); CREATE TABLE s.t2(); RESET ROLE"
+    )
+    absent = "{role: o, privileges: [SELECT], object: {type: table, schema: s, name: %s}, ensure: absent}"
+    present = "{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t1}}"
+    roles = "roles: [{name: o}, {name: r}]\ngrants: "
+    every = absent % "'*'"
+    assert not db.converge(f"{roles}[{every}, {present}]").warnings
+    warnings = db.converge(f"{roles}[{absent % 't2'}]", undeclared_grantees="keep").warnings
+    assert [warning for warning in warnings if "o owns s.t2" in warning]

@@ -20,6 +20,7 @@ from typing import Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tupl
 from .authority import Powers, label_of
 from .changes import Change, Grant, LendUsage, Revoke, Target
 from .diff.privileges import Bucket, Relations
+from .keep import taken_along
 from .problems import Problem
 from .state import Entry, State
 
@@ -36,7 +37,10 @@ def key_of(target: Target) -> Key:
 
 @dataclass
 class _Fate:
-    """What becomes of a bucket's entries: ``removed`` whole, ``lowered`` to no grant option, and what is granted."""
+    """What becomes of a bucket's entries: ``removed`` whole, ``lowered`` to no grant option, and what is granted.
+
+    What a relation's REVOKE takes along for a moment counts as removed too: it comes back only after the revokes.
+    """
 
     removed: Set[Row]
     lowered: Set[Row]
@@ -57,12 +61,14 @@ def settle(
         if isinstance(change, (Grant, Revoke)):
             by_key[key_of(change.target)].append(change)
     relations = Relations(state)
+    taken = taken_along(changes)
     result: List[Change] = [change for change in changes if not isinstance(change, (Grant, Revoke))]
     problems: List[Problem] = []
     for bucket in buckets:
         found = by_key.pop(key_of(bucket.target), [])
-        if any(isinstance(change, Revoke) for change in found):
-            settled, wrong = _settle(bucket, found, state, powers, relations)
+        lost = _lost_with_relation(bucket, taken)
+        if lost or any(isinstance(change, Revoke) for change in found):
+            settled, wrong = _settle(bucket, found, lost, state, powers, relations)
             result.extend(settled)
             problems.extend(wrong)
         else:
@@ -71,14 +77,28 @@ def settle(
     return result, problems
 
 
+def _lost_with_relation(bucket: Bucket, taken: Mapping[Row, Set[int]]) -> Set[Row]:
+    """A column's entries that go for a moment with an entry on the relation: nothing may hang on them then."""
+    if not bucket.target.columns:
+        return set()
+    oids = {item.oid for item in bucket.target.objects}
+    rows = {(entry.grantee, entry.privilege, entry.grantor) for entry in bucket.group.acl.entries}
+    return {row for row in rows if oids & taken.get(row, set())}
+
+
 def _settle(
-    bucket: Bucket, changes: Sequence[Union[Grant, Revoke]], state: State, powers: Powers, relations: Relations
+    bucket: Bucket,
+    changes: Sequence[Union[Grant, Revoke]],
+    lost: Set[Row],
+    state: State,
+    powers: Powers,
+    relations: Relations,
 ) -> Tuple[List[Change], List[Problem]]:
     owner = bucket.group.owner
     entries = bucket.group.acl.entries
     # A grant option on the whole relation lets its holder give the columns away as well.
     outer = _outer_holders(bucket.target, relations)
-    fate = _Fate(set(), set(), {})
+    fate = _Fate(set(lost), set(), {})
     for change in changes:
         for privilege in change.privileges:
             if isinstance(change, Revoke):

@@ -25,14 +25,20 @@ _Some = TypeVar("_Some", bound=Change)
 _Row = Tuple[int, str, int]
 
 
-def with_columns(changes: Sequence[Change], state: State) -> List[Change]:
-    """The changes with kept column privileges granted again, and new ones only after a revoke that would take them."""
+def taken_along(changes: Sequence[Change]) -> Dict[_Row, Set[int]]:
+    """The relations on which a grantor's privilege is revoked from a grantee, and with it that of every column."""
     taken: Dict[_Row, Set[int]] = defaultdict(set)
     for change in changes:
         if isinstance(change, Revoke) and not change.option_only and not change.target.columns:
             for privilege in change.privileges:
                 row = (change.grantee.oid, privilege, change.grantor.oid)
                 taken[row].update(item.oid for item in change.target.objects)
+    return taken
+
+
+def with_columns(changes: Sequence[Change], state: State) -> List[Change]:
+    """The changes with kept column privileges granted again, and new ones only after a revoke that would take them."""
+    taken = taken_along(changes)
     if not taken:
         return list(changes)
     result = [_late(change, taken) for change in changes]
@@ -52,6 +58,7 @@ def _late(change: Change, taken: Dict[_Row, Set[int]]) -> Change:
 
 def _again(changes: Sequence[Change], taken: Dict[_Row, Set[int]], state: State) -> List[Grant]:
     gone: Set[Tuple[_Row, str, int]] = set()
+    lowered: Set[Tuple[_Row, str, int]] = set()
     given: Set[Tuple[int, str, str, int]] = set()
     for change in changes:
         if isinstance(change, (Grant, Revoke)) and change.target.columns:
@@ -60,8 +67,9 @@ def _again(changes: Sequence[Change], taken: Dict[_Row, Set[int]], state: State)
                     for item in change.target.objects:
                         if isinstance(change, Grant):
                             given.add((change.grantee.oid, privilege, column, item.oid))
-                        elif not change.option_only:
-                            gone.add(((change.grantee.oid, privilege, change.grantor.oid), column, item.oid))
+                        else:
+                            place = ((change.grantee.oid, privilege, change.grantor.oid), column, item.oid)
+                            (lowered if change.option_only else gone).add(place)
     again: List[Grant] = []
     for group in state.groups:
         if group.column is None or group.schema is None:
@@ -69,15 +77,16 @@ def _again(changes: Sequence[Change], taken: Dict[_Row, Set[int]], state: State)
         found: Dict[Tuple[int, bool, FrozenSet[int]], Set[str]] = defaultdict(set)
         for entry in sorted(group.acl.entries):
             row = (entry.grantee, entry.privilege, entry.grantor)
-            hit = frozenset(
-                item.oid
-                for item in group.members.objects()
-                if item.oid in taken.get(row, ())
-                and (row, group.column, item.oid) not in gone
-                and (entry.grantee, entry.privilege, group.column, item.oid) not in given
-            )
-            if hit:
-                found[entry.grantee, entry.grantable, hit].add(entry.privilege)
+            hits: Dict[bool, Set[int]] = {True: set(), False: set()}
+            for item in group.members.objects():
+                place = (row, group.column, item.oid)
+                if item.oid not in taken.get(row, ()) or place in gone:
+                    continue
+                if (entry.grantee, entry.privilege, group.column, item.oid) not in given:
+                    hits[entry.grantable and place not in lowered].add(item.oid)
+            for grantable, hit in hits.items():
+                if hit:
+                    found[entry.grantee, grantable, frozenset(hit)].add(entry.privilege)
         for (grantee, grantable, hit), privileges in found.items():
             target = Target(
                 group.kind,

@@ -115,9 +115,12 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
         with clock.stage("plan"):
             outcome = make_plan(policy, state, scope, lookups, options, check_mode=settings.check_mode)
             plan = outcome.plan
-            sql = statements(
-                plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
-            )
+            try:
+                sql = statements(
+                    plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
+                )
+            except UnicodeEncodeError:
+                sql = []  # a name that cannot be spelt is among the problems
         if outcome.problems:
             raise of_problems(outcome.problems, plan=sql or None)
         warnings = [*plan.warnings, *_about_the_server(state.server)]
@@ -149,6 +152,9 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
         # Read committed, so that verification sees what other sessions did as well.
         opening = [f"BEGIN ISOLATION LEVEL READ COMMITTED {'READ ONLY' if standby else 'READ WRITE'}"]
     opening += [f"SET LOCAL {name} = {value}" for name, value in PINS.items()]
+    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+        # There the server would refuse to send what is not valid in the client's encoding.
+        opening.append("SET LOCAL client_encoding = 'SQL_ASCII'")
     opening.append(f"SET LOCAL statement_timeout = {settings.statement_timeout * 1000}")
     if connection.info.server_version >= 170000:
         opening.append("SET LOCAL transaction_timeout = 0")
@@ -299,7 +305,7 @@ def _send(connection: Connection[Any], sql: Sequence[str], *, plan: bool = False
     try:
         with catalog.pipelined(connection):
             for cursor, statement in zip(cursors, sql):
-                cursor.execute(statement)
+                cursor.execute(statement.encode("utf-8", "surrogateescape"))
     except psycopg.Error as exc:
         failed = next((s for c, s in zip(cursors, sql) if c.statusmessage is None), None)
         raise _failure(exc, connection, failed, list(sql) if plan else None) from None

@@ -171,7 +171,22 @@ def connect(options: Mapping[str, Any]) -> Connection[Any]:
         raise Failure(
             "unsupported_version", f"This server is PostgreSQL {version}; {OLDEST_SERVER} or later is needed."
         )
+    accept_any_bytes(connection)
     return connection
+
+
+def accept_any_bytes(connection: Connection[Any]) -> None:
+    """Let names through that are not UTF-8: a cluster's roles are shared by databases of different encodings.
+
+    Each byte that does not fit becomes one surrogate, which goes back as that byte.
+    """
+
+    class Text(psycopg.adapt.Loader):
+        def load(self, data: Any) -> str:
+            return bytes(data).decode("utf-8", "surrogateescape")
+
+    for name in ("text", "name"):
+        connection.adapters.register_loader(name, Text)
 
 
 def address(connection: Connection[Any]) -> str:

@@ -84,9 +84,9 @@ def _again(changes: Sequence[Change], taken: Dict[_Row, Set[int]], state: State)
                     continue
                 if (entry.grantee, entry.privilege, group.column, item.oid) not in given:
                     hits[entry.grantable and place not in lowered].add(item.oid)
-            for grantable, hit in hits.items():
-                if hit:
-                    found[entry.grantee, grantable, frozenset(hit)].add(entry.privilege)
+            for option, oids in hits.items():
+                if oids:
+                    found[entry.grantee, option, frozenset(oids)].add(entry.privilege)
         for (grantee, grantable, hit), privileges in found.items():
             target = Target(
                 group.kind,

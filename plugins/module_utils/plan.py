@@ -12,10 +12,10 @@ Roles and schemas come first, because privileges are decided on the state that t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
 from .authority import Powers, authorize
-from .changes import AlterRole, Change, Plan, Revoke, RevokeDefault, Withheld, weight
+from .changes import AlterRole, Change, Plan, Revoke, RevokeDefault, Target, Withheld, weight
 from .diff.defaults import default_changes
 from .diff.memberships import membership_changes, option_problems, with_dependents, without_circles
 from .diff.privileges import privilege_changes
@@ -84,6 +84,7 @@ def make_plan(
     problems += forbidden
 
     changes = (*roles, *members, *schemas, *merge_columns(privileges))
+    problems += _unspeakable(changes)
     plan = Plan(
         changes=changes,
         suppressed=tuple(merge_columns(suppressed)),
@@ -98,6 +99,33 @@ def make_plan(
         ready=_ready(policy, suppressed, withheld),
     )
     return Outcome(plan, tuple(problems))
+
+
+def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
+    """Names that are not UTF-8, which databases of several encodings may leave in a cluster: no statement spells them."""
+    names: Set[str] = set()
+    for change in changes:
+        for value in vars(change).values():
+            if isinstance(value, RoleRef):
+                names.add(value.name)
+            elif isinstance(value, Target):
+                names.add(value.schema or "")
+                names.update(item.name for item in value.objects)
+    problems: List[Problem] = []
+    for name in sorted(names):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            problems.append(
+                Problem(
+                    object=shown,
+                    message=f"the name {shown} holds bytes that are not UTF-8, so the plan cannot name it",
+                    hint="Rename it; a role can also be left alone with scope.ignore_roles.",
+                    code="not_supported",
+                )
+            )
+    return problems
 
 
 def _login_lost(changes: Sequence[Change]) -> List[str]:

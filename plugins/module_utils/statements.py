@@ -117,10 +117,13 @@ def text(composed: Any) -> str:
 
 
 def statement_of(change: Change) -> str:
-    """The statement that one change would be by itself; empty where the server has a kind that the collection lacks."""
+    """The statement that one change would be by itself; empty where no statement can."""
     if isinstance(change, (GrantDefault, RevokeDefault)) and change.kind not in KINDS:
         return ""
-    (statement,) = statements([change], {}, 0)
+    try:
+        (statement,) = statements([change], {}, 0)
+    except UnicodeEncodeError:
+        return ""  # the name holds bytes that no statement can spell
     if isinstance(change, Revoke) and change.grantor.oid != change.target.owner.oid:
         # An owner's REVOKE does not reach what another grantor gave.
         grantor = text(role(change.grantor))

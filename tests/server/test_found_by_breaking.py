@@ -64,3 +64,37 @@ def test_only_a_rule_that_names_it_warns_about_an_owners_privileges(db: Database
     assert not db.converge(f"{roles}[{every}, {present}]").warnings
     warnings = db.converge(f"{roles}[{absent % 't2'}]", undeclared_grantees="keep").warnings
     assert [warning for warning in warnings if "o owns s.t2" in warning]
+
+
+def test_names_that_are_not_utf8_are_no_obstacle(db: Database) -> None:
+    """Roles are shared by databases of different encodings, so such a name can be met anywhere."""
+    other = f"{db.name}_x"
+    db.sql(f"CREATE DATABASE {other} ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    session = db.connect(dbname=other)
+    session.execute("SET client_encoding = 'SQL_ASCII'")
+    session.execute(b'CREATE ROLE "raw_\xe9"; CREATE SCHEMA s; CREATE TABLE s.t(a int); CREATE TABLE s."t_\xe9"(a int)')
+    session.execute(b'GRANT SELECT ON s.t TO "raw_\xe9"')
+    try:
+        roles = "roles: [{name: a, comment: é}]\n"
+        assert db.reconcile(roles).changed
+        assert not db.reconcile(roles).changed
+        # Where such a name is in the way, the run says which it is.
+        grant = "grants: [{role: a, privileges: [SELECT], object: {type: table, schema: s, name: %s}}]\n"
+        strict = {"login_db": other, "undeclared_grantees": "revoke"}
+        for check in (True, False):
+            result = db.reconcile(roles + grant % "t", check=check, **strict)
+            assert result.error_code == "not_supported"
+            assert "raw_" in result.msg
+        ignoring = roles + "scope: {ignore_roles: ['raw_*']}\n"
+        assert db.reconcile(ignoring + grant % "t", **strict).changed
+        assert not db.reconcile(ignoring + grant % "t", **strict).changed
+        result = db.reconcile(ignoring + grant % "'*'", **strict)
+        assert result.error_code == "not_supported"
+        assert "t_" in result.msg
+        # What is only reported has no statement.
+        result = db.reconcile(roles + grant % "t", login_db=other, undeclared_grantees="keep")
+        assert [item["sql"] for item in result.withheld] == [""]
+    finally:
+        session.execute(b'DROP OWNED BY "raw_\xe9"; DROP ROLE "raw_\xe9"')
+        session.close()
+        db.sql(f"DROP DATABASE {other}")

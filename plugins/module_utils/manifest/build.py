@@ -135,7 +135,8 @@ def _schema(judge: Judge, item: Item) -> SchemaEntry:
         name=fields["name"],
         source=judge.source(fields.path),
         owner=fields["owner"],
-        profiles=_texts(fields, "profiles"),
+        # Without its own pattern the names that its profiles generate are not known.
+        profiles=() if "role_pattern" in fields.broken else _texts(fields, "profiles"),
         role_pattern=fields["role_pattern"],
         usable="owner" not in fields.broken,
     )

@@ -70,10 +70,12 @@ def _text(judge: Judge, path: str) -> Optional[str]:
 
 
 def _yaml_problem(exc: Any, text: str) -> str:
-    # PyYAML's own message quotes the line, which may hold a secret: only the kind of problem and the place are kept.
+    # PyYAML's own message quotes the line, which may hold a secret: the kind of problem, the place and YAML's own signs
+    # are kept.
     mark = getattr(exc, "problem_mark", None)
     where = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
-    problem = re.sub(r"\s*'[^']*'|\s*\"[^\"]*\"", "", str(getattr(exc, "problem", None) or "")).strip()
+    said = str(getattr(exc, "problem", None) or "")
+    problem = re.sub(r"\s*'(?![,:?\[\]{}-]')[^']*'|\s*\"[^\"]*\"", "", said).strip()
     template = f"; it contains a template: {_NO_TEMPLATES}" if _TEMPLATE.search(text) else ""
     return f"is not valid YAML{where}{': ' + problem if problem else ''}{template}"
 

@@ -321,16 +321,20 @@ def _failure(
     if plan is not None and exc.sqlstate in _COLLISIONS:
         code = "collision"
     message = exc.diag.message_primary or "The server refused a statement"
+    hint = exc.diag.message_hint
+    if code == "lock_timeout":
+        message = f"Another session holds a lock that the plan has waited 3 seconds for: {message}"
+        hint = "Run again when that session, likely one that changes tables, is done."
     if code == "collision":
         message = f"Another session changed the same things at the same time, run again: {message}"
     return Failure(
         code,
         message,
-        problems=[Problem(message=message, hint=exc.diag.message_hint, code=code)],
+        problems=[Problem(message=message, hint=hint, code=code)],
         sqlstate=exc.sqlstate,
         statement=statement,
         detail=exc.diag.message_detail,
-        hint=exc.diag.message_hint,
+        hint=hint,
         plan=plan,
     )
 

@@ -148,7 +148,7 @@ class Revoke:
     ``explicit``: the manifest says ``ensure: absent``. Otherwise the privileges are surplus. ``run_as``: the role in
     whose name the statement runs, None for the executor. ``depth``: how many grantors lie between the owner and this
     one. ``cascade``: with ``option_only``, take along what the grantee gave onward. ``again``: it only undoes a grant
-    that the plan itself needed for a moment.
+    that the plan itself needed for a moment. ``covered``: another statement of the plan does it.
     """
 
     target: Target
@@ -161,6 +161,7 @@ class Revoke:
     depth: int = 0
     cascade: bool = False
     again: bool = False
+    covered: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple, Union
+from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from .authority import Powers, label_of
 from .changes import Change, Grant, LendUsage, Revoke, Target
@@ -47,6 +47,42 @@ class _Fate:
     granted: Dict[Tuple[int, str], bool]
 
 
+class _Outer:
+    """Who holds a grant option on a whole relation: it lets its holder give the relation's columns away as well."""
+
+    def __init__(self, relations: Relations, changes: Iterable[Change]) -> None:
+        self._relations = relations
+        self._gone: Dict[int, Set[Row]] = defaultdict(set)
+        self.add(changes)
+
+    def add(self, changes: Iterable[Change]) -> None:
+        """Take note of what the plan revokes on relations."""
+        for change in changes:
+            if isinstance(change, Revoke) and not change.target.columns:
+                rows = {(change.grantee.oid, privilege, change.grantor.oid) for privilege in change.privileges}
+                for item in change.target.objects:
+                    self._gone[item.oid] |= rows
+
+    def holders(self, target: Target, *, after: bool = False) -> FrozenSet[Tuple[int, str]]:
+        """Holder and privilege, on every relation of the target; ``after``: once the plan's revokes have run."""
+        if not target.columns:
+            return frozenset()
+        holders = None
+        for item in target.objects:
+            here = {
+                (entry.grantee, entry.privilege)
+                for entry in self._relations.acl(item.oid).entries
+                if entry.grantable
+                and not (after and (entry.grantee, entry.privilege, entry.grantor) in self._gone[item.oid])
+            }
+            holders = here if holders is None else holders & here
+        return frozenset(holders or ())
+
+    def shrinks(self, target: Target) -> bool:
+        """Whether somebody loses such an option."""
+        return self.holders(target) != self.holders(target, after=True)
+
+
 def settle(
     changes: Sequence[Change], buckets: Sequence[Bucket], state: State, powers: Powers
 ) -> Tuple[List[Change], List[Problem]]:
@@ -60,15 +96,19 @@ def settle(
     for change in changes:
         if isinstance(change, (Grant, Revoke)):
             by_key[key_of(change.target)].append(change)
-    relations = Relations(state)
-    taken = taken_along(changes)
+    relations = _Outer(Relations(state), changes)
     result: List[Change] = [change for change in changes if not isinstance(change, (Grant, Revoke))]
     problems: List[Problem] = []
-    for bucket in buckets:
+    # Relations first: an option that goes there may be what somebody gave a column away with.
+    taken: Optional[Mapping[Row, Set[int]]] = None
+    for bucket in sorted(buckets, key=lambda bucket: bool(bucket.target.columns)):
         found = by_key.pop(key_of(bucket.target), [])
-        lost = _lost_with_relation(bucket, taken)
-        if lost or any(isinstance(change, Revoke) for change in found):
+        if bucket.target.columns and taken is None:
+            taken = taken_along([*changes, *result])
+        lost = _lost_with_relation(bucket, taken or {})
+        if lost or relations.shrinks(bucket.target) or any(isinstance(change, Revoke) for change in found):
             settled, wrong = _settle(bucket, found, lost, state, powers, relations)
+            relations.add(settled)
             result.extend(settled)
             problems.extend(wrong)
         else:
@@ -92,12 +132,11 @@ def _settle(
     lost: Set[Row],
     state: State,
     powers: Powers,
-    relations: Relations,
+    relations: _Outer,
 ) -> Tuple[List[Change], List[Problem]]:
     owner = bucket.group.owner
     entries = bucket.group.acl.entries
-    # A grant option on the whole relation lets its holder give the columns away as well.
-    outer = _outer_holders(bucket.target, relations)
+    outer = relations.holders(bucket.target)
     fate = _Fate(set(lost), set(), {})
     for change in changes:
         for privilege in change.privileges:
@@ -107,7 +146,7 @@ def _settle(
             else:
                 known = fate.granted.get((change.grantee.oid, privilege), False)
                 fate.granted[change.grantee.oid, privilege] = known or change.with_grant_option
-    forced, again, problems = _orphans(bucket, entries, fate, outer, state)
+    forced, again, problems = _orphans(bucket, entries, fate, relations.holders(bucket.target, after=True), state)
     extra: List[Union[Grant, Revoke]] = [
         *_regrants(bucket.target, again, state),
         *_revokes(bucket.target, forced, state),
@@ -135,19 +174,11 @@ def _settle(
             problems.append(_stuck(ranked, "it is a member of the owner, whose entries CASCADE leaves alone"))
         else:
             cascades[grantor].update(change.privileges)
+            result.append(replace(ranked, covered=True))
     for grantor, privileges in sorted(cascades.items()):
-        result.extend(_cascade(bucket, grantor, frozenset(privileges), fate, state))
+        below = max(depth.get((grantor, p), 1) for p in privileges)
+        result.extend(_cascade(bucket, grantor, frozenset(privileges), fate, below, state))
     return result, problems
-
-
-def _outer_holders(target: Target, relations: Relations) -> FrozenSet[Tuple[int, str]]:
-    if not target.columns:
-        return frozenset()
-    holders = None
-    for item in target.objects:
-        here = {(entry.grantee, entry.privilege) for entry in relations.acl(item.oid).entries if entry.grantable}
-        holders = here if holders is None else holders & here
-    return frozenset(holders or ())
 
 
 def _orphans(
@@ -249,7 +280,9 @@ def _depths(owner: int, entries: Iterable[Entry], outer: FrozenSet[Tuple[int, st
     return depth
 
 
-def _cascade(bucket: Bucket, grantor: int, privileges: FrozenSet[str], fate: _Fate, state: State) -> Iterable[Change]:
+def _cascade(
+    bucket: Bucket, grantor: int, privileges: FrozenSet[str], fate: _Fate, depth: int, state: State
+) -> Iterable[Change]:
     """The owner's way to a grantor's entries, where the login may not set that role.
 
     REVOKE GRANT OPTION ... CASCADE takes everything along that hangs on the option; what stays is granted again.
@@ -262,7 +295,7 @@ def _cascade(bucket: Bucket, grantor: int, privileges: FrozenSet[str], fate: _Fa
     if lost:
         # Without the option there is nothing that CASCADE could start from.
         yield Grant(target, ref, lost, True, again=True)
-    yield Revoke(target, ref, privileges, owner, option_only=True, cascade=True, again=True)
+    yield Revoke(target, ref, privileges, owner, option_only=True, depth=depth, cascade=True, again=True)
     for privilege in sorted(privileges):
         downstream = _downstream(entries, grantor, privilege)
         kept = [e for e in downstream if (e.grantee, e.privilege, e.grantor) not in fate.removed]

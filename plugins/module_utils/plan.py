@@ -102,7 +102,7 @@ def make_plan(
 
 
 def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
-    """Names that are not UTF-8, which databases of several encodings may leave in a cluster: no statement spells them."""
+    """Names that are not UTF-8, which databases of other encodings leave in a cluster: no statement spells them."""
     names: Set[str] = set()
     for change in changes:
         for value in vars(change).values():

@@ -91,7 +91,9 @@ def statements(
     early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
     # The executor's own come first, so that each other role is set once.
     early_grants.sort(key=lambda item: item.batch.run_as or RoleRef(-1, ""))
-    revokes = composer.batched([change for change in changes if isinstance(change, Revoke)], inside_first=True)
+    revokes = composer.batched(
+        [change for change in changes if isinstance(change, Revoke) and not change.covered], inside_first=True
+    )
     late_grants = composer.batched([change for change in changes if isinstance(change, Grant) and change.late])
     composed: List[Any] = [
         *(_create_role(change) for change in changes if isinstance(change, CreateRole)),

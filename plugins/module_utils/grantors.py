@@ -101,11 +101,13 @@ def settle(
     problems: List[Problem] = []
     # Relations first: an option that goes there may be what somebody gave a column away with.
     taken: Optional[Mapping[Row, Set[int]]] = None
+    options: Mapping[Row, Set[int]] = {}
     for bucket in sorted(buckets, key=lambda bucket: bool(bucket.target.columns)):
         found = by_key.pop(key_of(bucket.target), [])
         if bucket.target.columns and taken is None:
             taken = taken_along([*changes, *result])
-        lost = _lost_with_relation(bucket, taken or {})
+            options = taken_along([*changes, *result], option_only=True)
+        lost = _lost_with_relation(bucket, taken or {}, options)
         if lost or relations.shrinks(bucket.target) or any(isinstance(change, Revoke) for change in found):
             settled, wrong = _settle(bucket, found, lost, state, powers, relations)
             relations.add(settled)
@@ -117,13 +119,20 @@ def settle(
     return result, problems
 
 
-def _lost_with_relation(bucket: Bucket, taken: Mapping[Row, Set[int]]) -> Set[Row]:
-    """A column's entries that go for a moment with an entry on the relation: nothing may hang on them then."""
+def _lost_with_relation(bucket: Bucket, taken: Mapping[Row, Set[int]], options: Mapping[Row, Set[int]]) -> Set[Row]:
+    """A column's entries that go for a moment with an entry on the relation, or whose grant option does.
+
+    Nothing may hang on them then.
+    """
     if not bucket.target.columns:
         return set()
     oids = {item.oid for item in bucket.target.objects}
-    rows = {(entry.grantee, entry.privilege, entry.grantor) for entry in bucket.group.acl.entries}
-    return {row for row in rows if oids & taken.get(row, set())}
+    lost: Set[Row] = set()
+    for entry in bucket.group.acl.entries:
+        row = (entry.grantee, entry.privilege, entry.grantor)
+        if oids & taken.get(row, set()) or (entry.grantable and oids & options.get(row, set())):
+            lost.add(row)
+    return lost
 
 
 def _settle(

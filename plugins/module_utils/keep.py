@@ -25,11 +25,14 @@ _Some = TypeVar("_Some", bound=Change)
 _Row = Tuple[int, str, int]
 
 
-def taken_along(changes: Sequence[Change]) -> Dict[_Row, Set[int]]:
-    """The relations on which a grantor's privilege is revoked from a grantee, and with it that of every column."""
+def taken_along(changes: Sequence[Change], *, option_only: bool = False) -> Dict[_Row, Set[int]]:
+    """The relations on which a grantor's privilege is revoked from a grantee, and with it that of every column.
+
+    ``option_only``: those on which just the grant option is, which takes only the columns' grant options along.
+    """
     taken: Dict[_Row, Set[int]] = defaultdict(set)
     for change in changes:
-        if isinstance(change, Revoke) and not change.option_only and not change.target.columns:
+        if isinstance(change, Revoke) and change.option_only is option_only and not change.target.columns:
             for privilege in change.privileges:
                 row = (change.grantee.oid, privilege, change.grantor.oid)
                 taken[row].update(item.oid for item in change.target.objects)
@@ -38,25 +41,28 @@ def taken_along(changes: Sequence[Change]) -> Dict[_Row, Set[int]]:
 
 def with_columns(changes: Sequence[Change], state: State) -> List[Change]:
     """The changes with kept column privileges granted again, and new ones only after a revoke that would take them."""
-    taken = taken_along(changes)
-    if not taken:
+    taken, options = taken_along(changes), taken_along(changes, option_only=True)
+    if not taken and not options:
         return list(changes)
-    result = [_late(change, taken) for change in changes]
-    return [*result, *_again(changes, taken, state)]
+    result = [_late(change, taken, options) for change in changes]
+    return [*result, *_again(changes, taken, options, state)]
 
 
-def _late(change: Change, taken: Dict[_Row, Set[int]]) -> Change:
+def _late(change: Change, taken: Dict[_Row, Set[int]], options: Dict[_Row, Set[int]]) -> Change:
     if not isinstance(change, Grant) or not change.target.columns:
         return change
     owner = change.target.owner.oid
     for privilege in change.privileges:
-        oids = taken.get((change.grantee.oid, privilege, owner), set())
+        row = (change.grantee.oid, privilege, owner)
+        oids = taken.get(row, set()) | (options.get(row, set()) if change.with_grant_option else set())
         if any(item.oid in oids for item in change.target.objects):
             return replace(change, late=True)
     return change
 
 
-def _again(changes: Sequence[Change], taken: Dict[_Row, Set[int]], state: State) -> List[Grant]:
+def _again(
+    changes: Sequence[Change], taken: Dict[_Row, Set[int]], options: Dict[_Row, Set[int]], state: State
+) -> List[Grant]:
     gone: Set[Tuple[_Row, str, int]] = set()
     lowered: Set[Tuple[_Row, str, int]] = set()
     given: Set[Tuple[int, str, str, int]] = set()
@@ -80,13 +86,14 @@ def _again(changes: Sequence[Change], taken: Dict[_Row, Set[int]], state: State)
             hits: Dict[bool, Set[int]] = {True: set(), False: set()}
             for item in group.members.objects():
                 place = (row, group.column, item.oid)
-                if item.oid not in taken.get(row, ()) or place in gone:
+                if place in gone or (entry.grantee, entry.privilege, group.column, item.oid) in given:
                     continue
-                if (entry.grantee, entry.privilege, group.column, item.oid) not in given:
-                    hits[entry.grantable and place not in lowered].add(item.oid)
-            for option, oids in hits.items():
+                option = entry.grantable and place not in lowered
+                if item.oid in taken.get(row, ()) or (option and item.oid in options.get(row, ())):
+                    hits[option].add(item.oid)
+            for grantable, oids in hits.items():
                 if oids:
-                    found[entry.grantee, option, frozenset(oids)].add(entry.privilege)
+                    found[entry.grantee, grantable, frozenset(oids)].add(entry.privilege)
         for (grantee, grantable, hit), privileges in found.items():
             target = Target(
                 group.kind,

@@ -167,6 +167,25 @@ def test_grant_options_on_columns(db: Database) -> None:
     assert result.summary["grants"] == {"granted": 1, "revoked": 2}
 
 
+def test_a_tables_option_that_goes_takes_no_columns_option_along(db: Database) -> None:
+    """REVOKE GRANT OPTION on the table reaches its columns too: a declared option there is given again, or after it."""
+    setup(db)
+    db.sql("GRANT SELECT ON s.t TO r WITH GRANT OPTION; GRANT SELECT (a) ON s.t TO r WITH GRANT OPTION")
+    db.sql("GRANT USAGE ON SCHEMA s TO r; SET ROLE r; GRANT SELECT (a) ON s.t TO x; RESET ROLE")
+    db.converge(
+        R
+        + grants(
+            rule("SELECT", None),
+            rule("SELECT", "a, b", more=", with_grant_option: true"),
+            rule("SELECT", "a", "x"),
+        )
+    )
+    assert db.acl("s.t") == {f"postgres={db.full}/postgres", "r=r/postgres"}
+    found = cols(db)
+    assert found["b"] == {"r=r*/postgres"}
+    assert found["a"] in ({"r=r*/postgres", "x=r/postgres"}, {"r=r*/postgres", "x=r/r"})
+
+
 def test_a_wildcard_with_columns(db: Database) -> None:
     """It means that column of every such table; of one that lacks the column the run speaks, before any change."""
     setup(db)

@@ -79,6 +79,7 @@ class Catalog:
     roles: dict[str, dict[str, Any]] = field(default_factory=dict)
     memberships: set[Row] = field(default_factory=set)
     objects: dict[Key, Thing] = field(default_factory=dict)
+    #: Every column, most of them without any entry of their own.
     columns: dict[tuple[Key, str], Entries] = field(default_factory=dict)
     #: Owner, schema or None, kind. Without a row the built-in default stands for the global layer.
     defaults: dict[tuple[str, str | None, str], Entries] = field(default_factory=dict)
@@ -115,9 +116,12 @@ SELECT 'function', n.nspname, p.proname || '(' || oidvectortypes(p.proargtypes) 
        p.proacl::text, coalesce(p.proacl, acldefault('f', p.proowner))
   FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.oid NOT IN {_SYSTEM} OR p.proname = 'pg_sleep'
 UNION ALL
-SELECT 'type', n.nspname, t.typname, pg_get_userbyid(t.typowner), t.typacl::text,
+SELECT CASE WHEN t.typtype IN ('d', 'e', 'r') OR (t.typtype = 'b' AND t.typcategory <> 'A') OR c.relkind = 'c'
+            THEN 'type' ELSE 'no type of its own' END,
+       n.nspname, t.typname, pg_get_userbyid(t.typowner), t.typacl::text,
        coalesce(t.typacl, acldefault('T', t.typowner))
-  FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE n.oid NOT IN {_SYSTEM}
+  FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace LEFT JOIN pg_class c ON c.oid = t.typrelid
+ WHERE n.oid NOT IN {_SYSTEM}
 UNION ALL
 SELECT 'schema', NULL, n.nspname, pg_get_userbyid(n.nspowner), n.nspacl::text,
        coalesce(n.nspacl, acldefault('n', n.nspowner))
@@ -126,6 +130,31 @@ UNION ALL
 SELECT 'database', NULL, d.datname, pg_get_userbyid(d.datdba), d.datacl::text,
        coalesce(d.datacl, acldefault('d', d.datdba))
   FROM pg_database d
+UNION ALL
+SELECT 'language', NULL, l.lanname, pg_get_userbyid(l.lanowner), l.lanacl::text,
+       coalesce(l.lanacl, acldefault('l', l.lanowner))
+  FROM pg_language l
+UNION ALL
+SELECT 'foreign_data_wrapper', NULL, w.fdwname, pg_get_userbyid(w.fdwowner), w.fdwacl::text,
+       coalesce(w.fdwacl, acldefault('F', w.fdwowner))
+  FROM pg_foreign_data_wrapper w
+UNION ALL
+SELECT 'foreign_server', NULL, f.srvname, pg_get_userbyid(f.srvowner), f.srvacl::text,
+       coalesce(f.srvacl, acldefault('S', f.srvowner))
+  FROM pg_foreign_server f
+UNION ALL
+SELECT 'tablespace', NULL, s.spcname, pg_get_userbyid(s.spcowner), s.spcacl::text,
+       coalesce(s.spcacl, acldefault('t', s.spcowner))
+  FROM pg_tablespace s
+UNION ALL
+SELECT 'large_object', NULL, o.oid::text, pg_get_userbyid(o.lomowner), o.lomacl::text,
+       coalesce(o.lomacl, acldefault('L', o.lomowner))
+  FROM pg_largeobject_metadata o
+"""
+
+# Without a row nobody but the first superuser may set the parameter.
+_PARAMETERS = """
+UNION ALL SELECT 'parameter', NULL, p.parname, 'postgres', p.paracl::text, p.paracl FROM pg_parameter_acl p
 """
 
 _EXPLODED = """(SELECT json_agg(json_build_array(
@@ -160,17 +189,16 @@ def read(connection: psycopg.Connection[Any]) -> Catalog:
     }
     for kind, schema, name, owner, raw, entries in rows(
         f"SELECT kind, schema, name, owner, raw, {_EXPLODED.format('acl')}"
-        f" FROM ({_OBJECTS}) AS o(kind, schema, name, owner, raw, acl)"
+        f" FROM ({_OBJECTS}{_PARAMETERS if version >= 15 else ''}) AS o(kind, schema, name, owner, raw, acl)"
     ):
         found.objects[kind, schema, name] = Thing(owner, _entries(entries), raw)
     for kind, schema, name, column, entries in rows(
-        "SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' WHEN 'S' THEN 'sequence'"
-        f" ELSE 'table' END, n.nspname, c.relname, a.attname, {_EXPLODED.format('a.attacl')} FROM pg_attribute a"
+        "SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' ELSE 'table' END,"
+        f" n.nspname, c.relname, a.attname, {_EXPLODED.format('a.attacl')} FROM pg_attribute a"
         " JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace"
-        f" WHERE a.attacl IS NOT NULL AND n.oid NOT IN {_SYSTEM}"
+        f" WHERE a.attnum > 0 AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND n.oid NOT IN {_SYSTEM}"
     ):
-        if entries:
-            found.columns[(kind, schema, name), column] = _entries(entries)
+        found.columns[(kind, schema, name), column] = _entries(entries)
     for owner, schema, letter, entries in rows(
         f"SELECT pg_get_userbyid(d.defaclrole), n.nspname, d.defaclobjtype::text, {_EXPLODED.format('d.defaclacl')}"
         " FROM pg_default_acl d LEFT JOIN pg_namespace n ON n.oid = d.defaclnamespace"
@@ -217,7 +245,17 @@ def privileges_of(kind: str, version: int) -> set[str]:
         "database": {"CONNECT", "CREATE", "TEMPORARY"},
         "type": {"USAGE"},
         "large_object": {"SELECT", "UPDATE"},
+        "language": {"USAGE"},
+        "foreign_data_wrapper": {"USAGE"},
+        "foreign_server": {"USAGE"},
+        "tablespace": {"CREATE"},
+        "parameter": {"SET", "ALTER SYSTEM"},
+        "column": {"SELECT", "INSERT", "UPDATE", "REFERENCES"},
     }[kind]
+
+
+#: What other databases see as well.
+SHARED = ("database", "tablespace", "parameter")
 
 
 def builtin(kind: str, owner: str, version: int) -> Entries:
@@ -235,14 +273,16 @@ def builtin(kind: str, owner: str, version: int) -> Entries:
 
 @dataclass(frozen=True)
 class Rule:
-    """``who`` gets or loses one privilege on an object or on all of a kind in a schema (name ``*``)."""
+    """``who`` gets or loses one privilege on an object or on all of a kind in a schema (name ``*``), or on a column."""
 
     who: str
     privilege: str
     kind: str
     schema: str | None
     name: str
+    column: str | None
     present: bool
+    option: bool
 
 
 @dataclass(frozen=True)
@@ -255,6 +295,7 @@ class DefaultRule:
     owner: str
     schema: str | None
     present: bool
+    option: bool
 
 
 def _who(name: str) -> str:
@@ -269,7 +310,7 @@ def _words(privileges: list[str], kind: str, version: int) -> set[str]:
 
 
 def _kind(name: str) -> str:
-    return "function" if name == "routine" else name
+    return {"routine": "function", "domain": "type"}.get(name, name)
 
 
 class Reading:
@@ -310,6 +351,8 @@ class Reading:
             wanted = target.get("name") or before.database
             if kind == "function" and wanted != "*":
                 wanted = spellings[target["schema"], wanted]
+            if kind == "parameter":
+                wanted = wanted.lower()
             self._rule(grant, grant["role"], kind, target.get("schema"), wanted, version)
         for stanza in manifest.get("default_privileges") or []:
             owner = stanza.get("owner") or default_owner
@@ -325,16 +368,20 @@ class Reading:
 
     def _rule(self, grant: Manifest, who: str, kind: str, schema: str | None, name: str, version: int) -> None:
         present = grant.get("ensure", "present") == "present"
-        for privilege in _words(grant["privileges"], kind, version):
-            self.rules.append(Rule(_who(who), privilege, kind, schema, name, present))
+        option = bool(grant.get("with_grant_option"))
+        columns = grant.get("columns") or [None]
+        for privilege in _words(grant["privileges"], "column" if columns[0] else kind, version):
+            for column in columns:
+                self.rules.append(Rule(_who(who), privilege, kind, schema, str(name), column, present, option))
 
     def _default(self, grant: Manifest, who: str, owner: str | None, schema: str | None, version: int) -> None:
         present = grant.get("ensure", "present") == "present"
+        option = bool(grant.get("with_grant_option"))
         kind = _kind(grant["on_type"])
         assert owner is not None, "else the manifest is refused"
         self.named_owners.add(owner)
         for privilege in _words(grant["privileges"], kind, version):
-            self.defaults.append(DefaultRule(_who(who), privilege, kind, owner, schema, present))
+            self.defaults.append(DefaultRule(_who(who), privilege, kind, owner, schema, present, option))
 
     def ignored(self, role: str) -> bool:
         return any(fnmatchcase(role, pattern) for pattern in self.scope.get("ignore_roles") or [])
@@ -350,7 +397,7 @@ class Reading:
         for pattern in self.scope.get("schemas") or []:
             found |= {name for name in existing if fnmatchcase(name, pattern)}
         for rule in self.rules:
-            if rule.present and rule.who != PUBLIC and rule.kind != "database":
+            if rule.present and rule.who != PUBLIC and (rule.kind == "schema" or rule.schema is not None):
                 found.add(rule.name if rule.kind == "schema" else str(rule.schema))
         for default in self.defaults:
             if default.present and default.who != PUBLIC and default.schema is not None:
@@ -361,19 +408,30 @@ class Reading:
 # ---- the catalog afterwards ----------------------------------------------------------------------------------------
 
 
+#: An object, or a column of it.
+Place: TypeAlias = "tuple[Key, str | None]"
+#: Grantee, privilege, grantor.
+Given: TypeAlias = "tuple[str, str, str]"
+
+
 @dataclass
 class Expected:
-    """``catalog``: as it must be afterwards. ``refused``: the error code of an apply that may not do it, and why.
+    """``catalog``: as it must be afterwards. ``refused``: the error codes of an apply that may not do it.
 
     ``suppressed``: what only the override keeps. ``untouched``: objects whose ACL must stay as it is to the letter.
     """
 
     catalog: Catalog
-    refused: str | None = None
+    refused: set[str] = field(default_factory=set)
+    #: It may fail with ``dependent_privileges`` too: a grantor has lost its option, and may act as the owner.
+    may_refuse: bool = False
     suppressed: set[tuple[Any, ...]] = field(default_factory=set)
     untouched: set[Key] = field(default_factory=set)
-    #: What cannot be done yet: revokes of what another than the owner gave, or on which somebody's privilege hangs.
-    foreign: set[tuple[Key, Entry]] = field(default_factory=set)
+    #: What hung in the air before the run, as a superuser can leave it: whether its grantor or the owner is the grantor
+    #: afterwards is left open.
+    unrooted: dict[Place, set[Given]] = field(default_factory=dict)
+    #: Whether anything goes that another than the owner gave.
+    foreign: bool = False
 
 
 def expect(
@@ -393,9 +451,9 @@ def expect(
     held_back = _schemas(reading, mode, options, before, after, executor)
     losers = _privileges(reading, mode, options, before, after, expected)
     losers |= _defaults(reading, mode, options, after, expected, held_back)
-    if options.get("undeclared_grantees") is None and expected.refused is None:
+    if options.get("undeclared_grantees") is None:
         if losers & before.risky or len(losers) > 20:
-            expected.refused = "guard"
+            expected.refused.add("guard")
     return expected
 
 
@@ -427,7 +485,7 @@ def _memberships(
             edges.add(Row(group, member, "", *options))
     after.memberships = edges
     if _circle({(row.group, row.member) for row in edges}):
-        expected.refused = "circle"
+        expected.refused.add("circle")
 
 
 def _edge(
@@ -525,6 +583,46 @@ def _merged(entries: Entries, old: str, new: str) -> Entries:
     return {Entry(*key, grantable) for key, grantable in merged.items()}
 
 
+class Wish(NamedTuple):
+    """What the manifest says about one privilege of one role in one place."""
+
+    required: bool
+    option: bool
+    absent: bool
+    may: bool
+    may_option: bool
+
+
+def _wish(reading: Reading, key: Key, column: str | None, owner: str, who: str, privilege: str) -> Wish:
+    kind, schema, name = key
+    rules = [
+        r
+        for r in reading.rules
+        if (r.kind, r.schema, r.column, r.who, r.privilege) == (kind, schema, column, who, privilege)
+        and r.name in (name, "*" if schema is not None else name)
+    ]
+    # A rule that names the object beats a wildcard.
+    named = [r.present for r in rules if r.name == name]
+    says = named or [r.present for r in rules]
+    absent, required = False in says, True in says
+    permits = [
+        d
+        for d in reading.defaults
+        if d.present
+        and (d.owner, d.who, d.privilege) == (owner, who, privilege)
+        and d.schema in (None, schema)
+        and (d.kind == kind or (d.kind == "table" and kind in ("view", "materialized_view")))
+        and column is None
+    ]
+    return Wish(
+        required and not absent,
+        required and not absent and any(r.option for r in rules if r.present),
+        absent,
+        bool(permits),
+        any(d.option for d in permits),
+    )
+
+
 def _privileges(
     reading: Reading, mode: str, options: dict[str, Any], before: Catalog, after: Catalog, expected: Expected
 ) -> set[str]:
@@ -532,71 +630,225 @@ def _privileges(
     losers: set[str] = set()
     schemas = {name for kind, _schema, name in before.objects if kind == "schema"}
     managed_schemas = reading.managed_schemas(schemas)
-    managed_databases = {r.name for r in reading.rules if r.kind == "database" and r.present and r.who != PUBLIC}
+    named = {(r.kind, r.name) for r in reading.rules if r.schema is None and r.present and r.who != PUBLIC}
+    parameters = {r.name for r in reading.rules if r.kind == "parameter"}
+    for name in parameters:
+        after.objects.setdefault(
+            ("parameter", None, name), Thing(BOOTSTRAP, builtin("parameter", BOOTSTRAP, before.version), None)
+        )
     for key, thing in after.objects.items():
         kind, schema, name = key
-        owner = thing.owner
-        if kind == "type":
-            managed = False  # a later issue's
-        elif kind == "database":
-            managed = name in managed_databases
+        if kind == "no type of its own":
+            continue
+        if kind == "schema":
+            managed = name in managed_schemas
+        elif schema is None:
+            managed = (kind, name) in named
         else:
-            managed = (name if kind == "schema" else schema) in managed_schemas
-        entries = set(thing.entries)
-        everything = entries | {e for (table, _column), some in before.columns.items() if table == key for e in some}
-        on_it = [r for r in reading.rules if r.kind == kind and r.schema == schema]
-        named = [r for r in on_it if r.name == name]
-        wildcard = [r for r in on_it if r.name == "*" and kind not in ("schema", "database")]
-        permitted = {
-            (d.who, d.privilege)
-            for d in reading.defaults
-            if d.present
-            and d.owner == owner
-            and d.schema in (None, schema)
-            and (d.kind == kind or (d.kind == "table" and kind in ("view", "materialized_view")))
-        }
-        grantees = {r.who for r in named + wildcard} | {entry.grantee for entry in entries}
-        for who in grantees:
-            for privilege in privileges_of(kind, before.version):
-                says = [r.present for r in named if (r.who, r.privilege) == (who, privilege)]
-                says = says or [r.present for r in wildcard if (r.who, r.privilege) == (who, privilege)]
-                required, absent = says == [True] * len(says) and bool(says), False in says
-                held = {e for e in entries if e.grantee == who and e.privilege == privilege}
-                if required and not held:
-                    entries.add(Entry(who, privilege, owner, False))
-                if required or not held or who == owner:
-                    continue
-                # An ignored role is not even a grantor in whose name something is revoked.
-                held = {e for e in held if e.grantor == owner or not reading.ignored(e.grantor)}
-                if absent:
-                    if mode != "additive" and not reading.ignored(who):
-                        entries -= held
-                    continue
-                if who == PUBLIC or not managed or (who, privilege) in permitted:
-                    continue
-                undeclared = who not in reading.roles and who not in reading.assumed
-                if who not in before.roles or (who.startswith("pg_") and who not in reading.roles):
-                    continue
-                if reading.ignored(who) or mode == "additive":
-                    continue
-                if kind == "database" and name != before.database and who not in reading.roles:
-                    continue
-                if undeclared and options.get("undeclared_grantees") == "keep":
-                    continue
-                if reading.overridden(who):
-                    expected.suppressed |= {(who, "object", *key, e.privilege, e.grantor) for e in held}
-                    continue
-                entries -= held
-                if undeclared and held:
-                    losers.add(who)
-        for gone in thing.entries - entries:
-            hangs_on_it = any((e.grantor, e.privilege) == (gone.grantee, gone.privilege) for e in everything)
-            if gone.grantor != owner or (gone.grantee != owner and hangs_on_it):
-                expected.foreign.add((key, gone))
-        if entries == thing.entries and key in before.objects and before.objects[key].owner == owner:
-            expected.untouched.add(key)
-        thing.entries = entries
+            managed = schema in managed_schemas
+        old = thing.entries
+        one = Settling(reading, mode, options, before, after, expected, key, None, thing.owner, old, managed, losers)
+        one.settle(set(), set(), set(), set())
+        thing.entries = one.entries
+        if thing.entries == old and key in before.objects and before.objects[key].owner == thing.owner:
+            # A grantor may have had to borrow USAGE on its schema for a moment.
+            if kind != "schema":
+                expected.untouched.add(key)
+        could = _holders(old)
+        can = _holders(thing.entries)
+        for place, entries in after.columns.items():
+            if place[0] == key:
+                column = place[1]
+                part = Settling(
+                    reading, mode, options, before, after, expected, key, column, thing.owner, entries, managed, losers
+                )
+                part.settle(one.revoked, one.lowered, could, can)
+                after.columns[place] = part.entries
+    for name in parameters:
+        if after.objects["parameter", None, name].entries == builtin("parameter", BOOTSTRAP, before.version):
+            # The server keeps no row that says nothing.
+            del after.objects["parameter", None, name]
+            expected.untouched.discard(("parameter", None, name))
     return losers
+
+
+def _holders(entries: Entries) -> set[tuple[str, str]]:
+    return {(entry.grantee, entry.privilege) for entry in entries if entry.grantable}
+
+
+@dataclass
+class Settling:
+    """One ACL, of an object or of a column, and what becomes of it."""
+
+    reading: Reading
+    mode: str
+    options: dict[str, Any]
+    before: Catalog
+    after: Catalog
+    expected: Expected
+    key: Key
+    column: str | None
+    owner: str
+    entries: Entries
+    managed: bool
+    losers: set[str]
+    revoked: set[Given] = field(default_factory=set)
+    lowered: set[Given] = field(default_factory=set)
+
+    def wish(self, who: str, privilege: str) -> Wish:
+        return _wish(self.reading, self.key, self.column, self.owner, who, privilege)
+
+    def settle(
+        self,
+        taken: set[Given],
+        lowered_too: set[Given],
+        could: set[tuple[str, str]],
+        can: set[tuple[str, str]],
+    ) -> None:
+        """``taken`` and ``lowered_too``: what REVOKE on the whole table takes along. ``could`` and ``can``: who holds the
+        grant option on the whole table, before and after.
+        """
+        owner = self.owner
+        old = self.entries
+        given = {(e.grantee, e.privilege, e.grantor): e.grantable for e in old}
+        self._note_unrooted(given, could)
+        # What is surplus.
+        left = dict(given)
+        for entry in old:
+            row = (entry.grantee, entry.privilege, entry.grantor)
+            fate = self._fate(entry)
+            if fate == "remove":
+                del left[row]
+                self.revoked.add(row)
+            elif fate == "lower":
+                left[row] = False
+                self.lowered.add(row)
+        # What goes for a moment and comes back from the owner.
+        back: dict[Given, bool] = {}
+        for row in list(left):
+            if row in taken:
+                back[row] = left.pop(row)
+            elif row in lowered_too and left[row]:
+                back[row] = True
+                left[row] = False
+        # What is missing.
+        for who in {r.who for r in self.reading.rules if r.kind == self.key[0] and r.column == self.column}:
+            for privilege in privileges_of("column" if self.column else self.key[0], self.before.version):
+                wish = self.wish(who, privilege)
+                if not wish.required:
+                    continue
+                held = [grantable for row, grantable in given.items() if row[:2] == (who, privilege)]
+                if not held and self.column and who == owner:
+                    # What an owner holds on the table reaches every column.
+                    held = [True for e in self.after.objects[self.key].entries if e[:2] == (who, privilege)]
+                if not held:
+                    left[who, privilege, owner] = wish.option
+                elif wish.option and who != owner and not any(held):
+                    left[who, privilege, owner] = True
+        self._orphans(given, left, can)
+        for (grantee, privilege, _grantor), option in back.items():
+            self._owner_gives(left, grantee, privilege, option)
+        self._unreachable(given, left, could)
+        self.entries = {Entry(*row, grantable) for row, grantable in left.items()}
+
+    def _fate(self, entry: Entry) -> str:
+        """Whether the entry is kept or removed, or only its grant option is (lower)."""
+        who, privilege, grantor, grantable = entry
+        reading = self.reading
+        kind, _schema, name = self.key
+        if who == self.owner:
+            return "keep"
+        wish = self.wish(who, privilege)
+        if wish.absent:
+            fate = "remove"
+        elif who == PUBLIC:
+            return "keep"
+        elif wish.required or (self.managed and wish.may):
+            if not grantable or wish.option or wish.may_option:
+                return "keep"
+            fate = "lower"
+        elif self.managed:
+            fate = "remove"
+        else:
+            return "keep"
+        if self.mode == "additive" or reading.ignored(who):
+            return "keep"
+        if grantor != self.owner and reading.ignored(grantor):
+            # Nothing is revoked in its name.
+            return "keep"
+        if wish.absent:
+            return fate
+        if who not in self.before.roles and who not in reading.roles:
+            return "keep"
+        if who.startswith("pg_") and who not in reading.roles:
+            return "keep"
+        if kind in SHARED and not (kind == "database" and name == self.before.database) and who not in reading.roles:
+            return "keep"
+        undeclared = who not in reading.roles and who not in reading.assumed
+        if undeclared and self.options.get("undeclared_grantees") == "keep":
+            return "keep"
+        if reading.overridden(who):
+            word = "grant_option" if fate == "lower" else "column" if self.column else "object"
+            self.expected.suppressed.add((who, word, *self.key, self.column, privilege, grantor))
+            return "keep"
+        if undeclared:
+            self.losers.add(who)
+        return fate
+
+    def _orphans(self, given: dict[Given, bool], left: dict[Given, bool], can: set[tuple[str, str]]) -> None:
+        """What hangs on a grant option that goes is granted by the owner before, if it is kept."""
+        had = {row[:2] for row, grantable in given.items() if grantable}
+        while True:
+            holders = {row[:2] for row, grantable in left.items() if grantable}
+            # The option on the whole table supports what nothing on the column did.
+            holders |= can - (had - holders)
+            orphans = [row for row in left if row[2] != self.owner and (row[2], row[1]) not in holders]
+            # What hung in the air already may do so until something else is done about it.
+            loose = self.expected.unrooted.get((self.key, self.column), set())
+            if not orphans:
+                return
+            gone = {row: left.pop(row) for row in orphans}
+            for (grantee, privilege, grantor), option in gone.items():
+                row = (grantee, privilege, grantor)
+                if row not in loose:
+                    self.revoked.add(row)
+                rest = [o for other, o in left.items() if other[:2] == (grantee, privilege)]
+                if rest and (any(rest) or not option):
+                    continue
+                if row not in loose:
+                    if not self.managed and not self.wish(grantee, privilege).required:
+                        self.expected.refused.add("dependent_privileges")
+                    if self.reading.ignored(grantee) or self.reading.ignored(grantor):
+                        self.expected.refused.add("dependent_privileges")
+                self._owner_gives(left, grantee, privilege, option)
+
+    def _owner_gives(self, left: dict[Given, bool], grantee: str, privilege: str, option: bool) -> None:
+        row = (grantee, privilege, self.owner)
+        left[row] = left.get(row, False) or option
+
+    def _unreachable(self, given: dict[Given, bool], left: dict[Given, bool], could: set[tuple[str, str]]) -> None:
+        """Whether something would have to go that a superuser gave: his REVOKE acts as the owner."""
+        holders = {row[:2] for row, grantable in given.items() if grantable} | could
+        for row in self.revoked | self.lowered:
+            grantor = row[2]
+            if grantor == self.owner:
+                continue
+            self.expected.foreign = True
+            if self.after.roles[grantor]["superuser"]:
+                self.expected.refused.add("dependent_privileges")
+            if (grantor, row[1]) not in holders:
+                self.expected.may_refuse = True
+
+    def _note_unrooted(self, given: dict[Given, bool], could: set[tuple[str, str]]) -> None:
+        rooted: set[Given] = {row for row in given if row[2] == self.owner}
+        while True:
+            holders = {row[:2] for row in rooted if given[row]} | could
+            more = {row for row in given if (row[2], row[1]) in holders} - rooted
+            if not more:
+                break
+            rooted |= more
+        if set(given) - rooted:
+            self.expected.unrooted[self.key, self.column] = set(given) - rooted
 
 
 def _defaults(
@@ -612,8 +864,6 @@ def _defaults(
     managed = reading.managed_schemas({name for kind, _schema, name in after.objects if kind == "schema"})
     layers = set(after.defaults) | {(d.owner, d.schema, d.kind) for d in reading.defaults}
     for owner, schema, kind in layers:
-        if kind in ("type", "large_object"):
-            continue  # a later issue's
         nothing = builtin(kind, owner, after.version) if schema is None else set()
         entries = set(after.defaults.get((owner, schema, kind), nothing))
         rules = [d for d in reading.defaults if (d.owner, d.schema, d.kind) == (owner, schema, kind)]
@@ -623,12 +873,21 @@ def _defaults(
             claimed = schema in managed and owner in reading.named_owners
         for who in {d.who for d in rules} | {entry.grantee for entry in entries}:
             for privilege in privileges_of(kind, after.version):
-                says = [d.present for d in rules if (d.who, d.privilege) == (who, privilege)]
+                about = [d for d in rules if (d.who, d.privilege) == (who, privilege)]
+                says = [d.present for d in about]
+                option = any(d.option for d in about)
                 held = {e for e in entries if e.grantee == who and e.privilege == privilege}
+                has_option = any(e.grantable for e in held)
+                replaced: Entries = set()
                 if True in says:
-                    if not held and (schema, owner) not in held_back:
-                        entries.add(Entry(who, privilege, owner, False))
-                    continue
+                    if not held or (option and not has_option and who != owner):
+                        if (schema, owner) not in held_back:
+                            entries -= held
+                            entries.add(Entry(who, privilege, owner, option))
+                        continue
+                    if option or not has_option:
+                        continue
+                    replaced = {Entry(who, privilege, owner, False)}
                 if not held or who == owner:
                     continue
                 if reading.ignored(who) or reading.ignored(owner) or mode == "additive":
@@ -644,9 +903,12 @@ def _defaults(
                 if undeclared and options.get("undeclared_grantees") == "keep":
                     continue
                 if reading.overridden(who):
-                    expected.suppressed |= {(who, "default", owner, schema, kind, e.privilege, e.grantor) for e in held}
+                    expected.suppressed |= {
+                        (who, "default_privilege", owner, schema, kind, e.privilege, e.grantor) for e in held
+                    }
                     continue
                 entries -= held
+                entries |= replaced
                 if undeclared:
                     losers.add(who)
         # The server keeps no row that says nothing.
@@ -677,14 +939,30 @@ def differences(expected: Expected, found: Catalog, before: Catalog) -> list[str
     compare("objects", set(wanted.objects), set(found.objects))
     for key in set(wanted.objects) & set(found.objects):
         compare(f"owner of {key}", wanted.objects[key].owner, found.objects[key].owner)
-        if key[0] != "type":
-            compare(f"privileges on {key}", wanted.objects[key].entries, found.objects[key].entries)
+        compare(f"privileges on {key}", *_both(expected, found, (key, None)))
         if key in expected.untouched:
             compare(f"ACL of {key} to the letter", before.objects[key].raw, found.objects[key].raw)
-    compare("column privileges", wanted.columns, found.columns)
+    compare("columns", set(wanted.columns), set(found.columns))
+    for key, column in set(wanted.columns) & set(found.columns):
+        compare(f"privileges on {key} ({column})", *_both(expected, found, (key, column)))
     for layer in set(wanted.defaults) | set(found.defaults):
         compare(f"default privileges {layer}", wanted.defaults.get(layer), found.defaults.get(layer))
     return sorted(lines)
+
+
+def _both(expected: Expected, found: Catalog, place: Place) -> tuple[Entries, Entries]:
+    """The entries wanted and found, without their grantor where it is left open."""
+    key, column = place
+    loose = {row[:2] for row in expected.unrooted.get(place, ())}
+    sides = []
+    for catalog in (expected.catalog, found):
+        entries = catalog.objects[key].entries if column is None else catalog.columns[key, column]
+        best: dict[Given, bool] = {}
+        for grantee, privilege, grantor, grantable in entries:
+            row = (grantee, privilege, "left open" if (grantee, privilege) in loose else grantor)
+            best[row] = best.get(row, False) or grantable
+        sides.append({Entry(*row, grantable) for row, grantable in best.items()})
+    return sides[0], sides[1]
 
 
 def _sorted(value: Any) -> Any:

@@ -125,7 +125,7 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
             raise of_problems(outcome.problems, plan=sql or None)
         warnings = [*plan.warnings, *_about_the_server(state.server)]
         with clock.stage("guard"):
-            guards = _guards(connection, plan, policy, options)
+            guards = _guards(connection, plan, policy, options, state)
         if settings.check_mode:
             warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
         elif guards:
@@ -267,10 +267,10 @@ def _about_the_server(server: Server) -> List[str]:
     return warnings
 
 
-def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Options) -> List[Problem]:
-    roles = roles_at_stake(plan, policy, options)
+def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Options, state: State) -> List[Problem]:
+    roles = roles_at_stake(plan, policy, options, state)
     stakes = catalog.read_stakes(connection, roles) if roles else {}
-    return guard_problems(plan, policy, options, stakes)
+    return guard_problems(plan, policy, options, state, stakes)
 
 
 def run(connection: Connection[Any], sql: Sequence[str]) -> None:

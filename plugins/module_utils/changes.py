@@ -127,8 +127,8 @@ class Grant:
     """Give privileges on objects.
 
     ``upgrade``: they are held, only the grant option is new. ``again``: kept ones that another statement of the plan
-    takes along. ``late``: only after the revokes, one of which
-    would take it along. ``run_as``: the role in whose name the statement runs, None for the executor.
+    takes along. ``late``: only after the revokes, one of which would take it along. ``lent``: only for the revoke that
+    needs it. ``run_as``: the role in whose name the statement runs, None for the executor.
     """
 
     target: Target
@@ -138,6 +138,7 @@ class Grant:
     upgrade: bool = False
     again: bool = False
     late: bool = False
+    lent: bool = False
     run_as: Optional[RoleRef] = None
 
 

@@ -303,7 +303,7 @@ def _cascade(
     lost = frozenset(p for p in privileges if p not in own or not own[p].grantable)
     if lost:
         # Without the option there is nothing that CASCADE could start from.
-        yield Grant(target, ref, lost, True, again=True)
+        yield Grant(target, ref, lost, True, again=True, lent=True)
     yield Revoke(target, ref, privileges, owner, option_only=True, depth=depth, cascade=True, again=True)
     for privilege in sorted(privileges):
         downstream = _downstream(entries, grantor, privilege)

@@ -49,7 +49,7 @@ def with_columns(changes: Sequence[Change], state: State) -> List[Change]:
 
 
 def _late(change: Change, taken: Dict[_Row, Set[int]], options: Dict[_Row, Set[int]]) -> Change:
-    if not isinstance(change, Grant) or not change.target.columns:
+    if not isinstance(change, Grant) or not change.target.columns or change.lent:
         return change
     owner = change.target.owner.oid
     for privilege in change.privileges:
@@ -72,7 +72,8 @@ def _again(
                 for column in change.target.columns:
                     for item in change.target.objects:
                         if isinstance(change, Grant):
-                            given.add((change.grantee.oid, privilege, column, item.oid))
+                            if not change.lent:
+                                given.add((change.grantee.oid, privilege, column, item.oid))
                         else:
                             place = ((change.grantee.oid, privilege, change.grantor.oid), column, item.oid)
                             (lowered if change.option_only else gone).add(place)

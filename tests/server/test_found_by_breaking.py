@@ -98,3 +98,26 @@ def test_names_that_are_not_utf8_are_no_obstacle(db: Database) -> None:
         session.execute(b'DROP OWNED BY "raw_\xe9"; DROP ROLE "raw_\xe9"')
         session.close()
         db.sql(f"DROP DATABASE {other}")
+
+
+def test_taking_a_table_from_somebody_takes_its_columns_too(db: Database) -> None:
+    """As REVOKE does. A column that another rule gives stays."""
+    db.sql("CREATE ROLE k; CREATE SCHEMA s; CREATE TABLE s.t(i int, pw text); GRANT SELECT ON s.t TO PUBLIC")
+    db.sql("GRANT SELECT (pw) ON s.t TO PUBLIC; GRANT UPDATE (pw) ON s.t TO k; GRANT SELECT (i) ON s.t TO k")
+    absent = "{role: %s, privileges: [ALL], object: {type: table, schema: s, name: %s}, ensure: absent}"
+    kept = "{role: k, privileges: [SELECT], columns: [i], object: {type: table, schema: s, name: t}}"
+    everyone, k = absent % ("PUBLIC", "'*'"), absent % ("k", "t")
+    db.converge(f"roles: [{{name: k}}]\ngrants: [{everyone}, {k}, {kept}]")
+    assert not db.column_acl("s.t", "pw")
+    assert db.column_acl("s.t", "i") == {"k=r/postgres"}
+
+
+def test_a_connected_member_of_an_undeclared_group_counts(db: Database) -> None:
+    db.sql("CREATE ROLE grp; CREATE ROLE u LOGIN; GRANT grp TO u; CREATE SCHEMA s; CREATE TABLE s.t(i int)")
+    db.sql("GRANT SELECT ON s.t TO grp")
+    session = db.connect(user="u")
+    manifest = "roles: [{name: a}]\nschemas: [{name: s}]"
+    result = db.fails(manifest, "guard", "grp", "u", "connected", check_too=False)
+    assert result.problems[0]["role"] == "grp"
+    session.close()
+    db.converge(manifest, undeclared_grantees="revoke")

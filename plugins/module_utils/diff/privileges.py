@@ -182,10 +182,11 @@ def _buckets(
 
     With each part all rules about it, and those of them that name it. Wildcards leave out what belongs to an extension.
     """
-    wildcard: Grantees = {}
-    if schema is not None and not group.extension:
-        wildcard = rules.wildcards.get((group.kind, schema, group.column), {})
-    names = rules.names_in.get((group.kind, schema or "", group.column))
+    wildcard = _wildcard(group, schema, rules)
+    place = (group.kind, schema or "")
+    names = rules.names_in.get((*place, group.column), frozenset())
+    if group.column is not None:
+        names |= rules.names_in.get((*place, None), frozenset())
     if not names:
         yield None, wildcard, {}
         return
@@ -195,14 +196,35 @@ def _buckets(
         if key not in names:
             rest.append(item)
             continue
-        named = rules.named[group.kind, schema, key, group.column]
-        grantees = {
-            grantee: named.get(grantee, _NOTHING).over(wildcard.get(grantee, _NOTHING))
-            for grantee in {**named, **wildcard}
-        }
-        yield [item], grantees, named
+        named = rules.named.get((group.kind, schema, key, group.column), {})
+        if group.column is not None:
+            named = _over(named, _absent(rules.named.get((group.kind, schema, key, None), {})))
+        yield [item], _over(named, wildcard), named
     if rest:
         yield rest, wildcard, {}
+
+
+def _wildcard(group: Group, schema: Optional[str], rules: BoundRules) -> Grantees:
+    if schema is None or group.extension:
+        return {}
+    found = rules.wildcards.get((group.kind, schema, group.column), {})
+    if group.column is None:
+        return found
+    return _over(found, _absent(rules.wildcards.get((group.kind, schema, None), {})))
+
+
+def _absent(grantees: Grantees) -> Grantees:
+    """What a rule takes from a relation it takes from its columns too, as REVOKE does; what it gives, it gives once."""
+    return {grantee: Wanted(absent=wanted.absent) for grantee, wanted in grantees.items() if wanted.absent}
+
+
+def _over(stronger: Grantees, weaker: Grantees) -> Grantees:
+    if not weaker:
+        return stronger
+    return {
+        grantee: stronger.get(grantee, _NOTHING).over(weaker.get(grantee, _NOTHING))
+        for grantee in {**stronger, **weaker}
+    }
 
 
 def _is_managed(group: Group, schema: Optional[str], objects: Optional[List[Object]], scope: Scope) -> bool:

@@ -49,7 +49,17 @@ PRIVILEGES = {
     "schema": ["USAGE", "CREATE"],
     "database": ["CONNECT", "CREATE", "TEMPORARY"],
     "type": ["USAGE"],
+    "language": ["USAGE"],
+    "foreign_data_wrapper": ["USAGE"],
+    "foreign_server": ["USAGE"],
+    "tablespace": ["CREATE"],
+    "parameter": ["SET", "ALTER SYSTEM"],
+    "large_object": ["SELECT", "UPDATE"],
 }
+COLUMN_PRIVILEGES = ["SELECT", "INSERT", "UPDATE", "REFERENCES"]
+#: What changes hands in the random databases.
+OWNED = ("table", "view", "materialized_view", "sequence", "function", "schema", "database", "type")
+RELATIONS = ("table", "view", "materialized_view")
 KEYWORD = {
     "table": "TABLE",
     "view": "TABLE",
@@ -59,6 +69,12 @@ KEYWORD = {
     "schema": "SCHEMA",
     "database": "DATABASE",
     "type": "TYPE",
+    "language": "LANGUAGE",
+    "foreign_data_wrapper": "FOREIGN DATA WRAPPER",
+    "foreign_server": "FOREIGN SERVER",
+    "tablespace": "TABLESPACE",
+    "parameter": "PARAMETER",
+    "large_object": "LARGE OBJECT",
 }
 DEFAULT_KEYWORD = {
     "table": "TABLES",
@@ -66,6 +82,7 @@ DEFAULT_KEYWORD = {
     "function": "ROUTINES",
     "schema": "SCHEMAS",
     "type": "TYPES",
+    "large_object": "LARGE OBJECTS",
 }
 
 #: Argument list as CREATE FUNCTION takes it, as the catalog prints the input types, other spellings in a manifest.
@@ -164,6 +181,8 @@ class World:
         self.items: list[Item] = []
         #: Who was given which words on what, and owner, schema, kind, grantee of default privileges.
         self.given: list[tuple[str, Item, list[str]]] = []
+        #: The same for columns, and who was given something by whom.
+        self.columns_given: list[tuple[str, Item, list[str], str]] = []
         self.default_given: list[tuple[str, str | None, str, str]] = []
         #: The objects' owners by what names them in SQL.
         self.owners: dict[str, str] = {}
@@ -227,13 +246,41 @@ class World:
         for name in self.schemas:
             self.items.append(Item("schema", None, name, q(name), (name,)))
 
+    def make_others(self) -> None:
+        """Now and then something outside schemas."""
+        if not _maybe(self.draw, 4):
+            return
+        kinds = ["language", "foreign_data_wrapper", "foreign_server", "tablespace", "large_object"]
+        kinds += ["parameter"] if self.version >= 15 else []
+        for kind in _some(self.draw, kinds, 1, 3):
+            name, sql, spelled = {
+                "language": ("plpgsql", "plpgsql", "plpgsql"),
+                "foreign_data_wrapper": ("w 1", q("w 1"), "w 1"),
+                "foreign_server": ('s"1', q('s"1'), 's"1'),
+                "tablespace": ("pg_default", "pg_default", "pg_default"),
+                "large_object": ("4711", "4711", "4711"),
+                "parameter": ("work_mem", "work_mem", "Work_MEM"),
+            }[kind]
+            if kind in ("foreign_data_wrapper", "foreign_server"):
+                self.setup.append(f"CREATE FOREIGN DATA WRAPPER {q('w 1')}")
+            if kind == "foreign_server":
+                self.setup.append(f"CREATE SERVER {sql} FOREIGN DATA WRAPPER {q('w 1')}")
+            if kind == "large_object":
+                self.setup.append("SELECT lo_create(4711)")
+            if kind not in ("tablespace", "parameter") and _maybe(self.draw):
+                owner = "postgres" if kind in ("foreign_data_wrapper", "language") else self.new_owner(sql)
+                self.setup.append(
+                    f"ALTER {KEYWORD[kind].replace('FOREIGN SERVER', 'SERVER')} {sql} OWNER TO {q(owner)}"
+                )
+            self.items.append(Item(kind, None, name, sql, (spelled,)))
+
     def make_objects(self, most: int = 8) -> None:
         for _number in range(_count(self.draw, 3, most)):
             schema = self.draw(st.sampled_from(self.schemas))
             name = self.draw(st.sampled_from(NAMES))
             shape = self.draw(
                 st.sampled_from(["table", "identity", "partitioned", "foreign", "view", "matview", "sequence", "function",
-                                 "function", "procedure", "aggregate", "type"])
+                                 "function", "procedure", "aggregate", "type", "domain"])
             )  # fmt: skip
             if shape in ("function", "procedure", "aggregate"):
                 self._routine(schema, name, shape)
@@ -243,9 +290,8 @@ class World:
 
     def _relation(self, schema: str, name: str, shape: str) -> None:
         full = f"{q(schema)}.{q(name)}"
-        kind = {"view": "view", "matview": "materialized_view", "sequence": "sequence", "type": "type"}.get(
-            shape, "table"
-        )
+        kind = {"view": "view", "matview": "materialized_view", "sequence": "sequence", "type": "type",
+                "domain": "type"}.get(shape, "table")  # fmt: skip
         if shape == "foreign":
             self.setup += [
                 "CREATE FOREIGN DATA WRAPPER w",
@@ -263,7 +309,9 @@ class World:
                     "view": f"CREATE VIEW {full} AS SELECT 1 AS a, 'x'::text AS b",
                     "matview": f"CREATE MATERIALIZED VIEW {full} AS SELECT 1 AS a, 'x'::text AS b",
                     "sequence": f"CREATE SEQUENCE {full}",
-                    "type": f"CREATE TYPE {full} AS ENUM ('x')",
+                    "type": f"CREATE TYPE {full} AS "
+                    + self.draw(st.sampled_from(["ENUM ('x')", "(a int)", "RANGE (SUBTYPE = int)"])),
+                    "domain": f"CREATE DOMAIN {full} AS int",
                 }[shape]
             )
         self.items.append(Item(kind, schema, name, full, (name,)))
@@ -271,9 +319,8 @@ class World:
             sequence = f"{name}_a_seq"
             self.items.append(Item("sequence", schema, sequence, f"{q(schema)}.{q(sequence)}", (sequence,)))
         if _maybe(self.draw):
-            word = {"view": "VIEW", "matview": "MATERIALIZED VIEW", "sequence": "SEQUENCE", "type": "TYPE"}.get(
-                shape, "TABLE"
-            )
+            word = {"view": "VIEW", "matview": "MATERIALIZED VIEW", "sequence": "SEQUENCE", "type": "TYPE",
+                    "domain": "DOMAIN"}.get(shape, "TABLE")  # fmt: skip
             self.setup.append(f"ALTER {word} {full} OWNER TO {q(self.new_owner(full))}")
 
     def _routine(self, schema: str, name: str, shape: str) -> None:
@@ -301,7 +348,7 @@ class World:
 
     def make_grants(self, database: str, most: int = 14) -> None:
         databases = [Item("database", None, database, name, ()) for name in ("CURRENT_DATABASE", "postgres")]
-        relations = [item for item in self.items if item.kind in ("table", "view", "materialized_view")]
+        relations = [item for item in self.items if item.kind in RELATIONS]
         objects = [item for item in self.items if item.schema is not None] or self.items
         for _number in range(_count(self.draw, 5, most)):
             item = self.draw(st.sampled_from([*objects, *self.items, *databases]))
@@ -319,21 +366,20 @@ class World:
                 self.setup.append(f"GRANT {', '.join(words)} ON {place} TO {who(grantee)}{option}")
             elif action == "column" and relations:
                 item = self.draw(st.sampled_from(relations))
-                words = _some(self.draw, ["SELECT", "INSERT", "UPDATE", "REFERENCES"], 1, 2)
+                words = _some(self.draw, COLUMN_PRIVILEGES, 1, 2)
                 # Beside the same privilege on the whole table as often as not.
                 whole = [given for given in self.given if given[1] in relations]
                 if whole and not _maybe(self.draw, 4):
                     grantee, item, words = self.draw(st.sampled_from(whole))
-                    words = [word for word in words if word in ("SELECT", "INSERT", "UPDATE", "REFERENCES")] or [
-                        "SELECT"
-                    ]
+                    words = [word for word in words if word in COLUMN_PRIVILEGES] or ["SELECT"]
                 column = self.draw(st.sampled_from(["a", "b"]))
                 listed = ", ".join(f"{word} ({column})" for word in words)
-                option = " WITH GRANT OPTION" if grantee != PUBLIC and _maybe(self.draw, 4) else ""
+                option = " WITH GRANT OPTION" if grantee != PUBLIC and _maybe(self.draw, 3) else ""
+                self.columns_given.append((grantee, item, words, column))
                 self.setup.append(f"GRANT {listed} ON {KEYWORD[item.kind]} {item.sql} TO {who(grantee)}{option}")
             elif action == "revoke":
                 self.setup.append(f"REVOKE {', '.join(words)} ON {place} FROM {who(grantee)}")
-            elif action == "empty" and item.sql != "postgres":
+            elif action == "empty" and item.kind in OWNED and item.sql != "postgres":
                 # From PUBLIC and from the owner: what is left of it may be {}.
                 self.setup.append(f"REVOKE ALL ON {place} FROM PUBLIC, OWNER_OF {item.kind} {item.sql}")
             elif action == "dangling" and item.kind in ("table", "view", "sequence"):
@@ -343,30 +389,65 @@ class World:
                     f"UPDATE pg_class SET relacl = coalesce(relacl, acldefault('{letter}', relowner))"
                     f" || makeaclitem(4242, relowner, 'SELECT', false) WHERE oid ={literal(item.sql)}::regclass"
                 )
-            elif action == "owner" and item.sql != "postgres":
+            elif action == "owner" and item.kind in OWNED and item.sql != "postgres":
                 word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()
                 self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(self.new_owner(item.sql))}")
 
-    def make_foreign_grants(self, most: int = 4) -> None:
-        """Privileges that somebody else than the owner gave."""
-        items = [item for item in self.items if item.schema is not None and item.kind != "type"]
-        for _number in range(self.draw(st.integers(1, most)) if items else 0):
-            item = self.draw(st.sampled_from(items))
-            grantor = self.draw(st.sampled_from(self.roles))
-            word = self.draw(st.sampled_from(PRIVILEGES[item.kind]))
-            if item.kind in ("table", "view", "materialized_view") and _maybe(self.draw, 3):
-                word = f"{self.draw(st.sampled_from(['SELECT', 'UPDATE']))} (a)"
-            place = f"{word} ON {KEYWORD[item.kind]} {item.sql}"
-            self.setup += [
-                f"GRANT USAGE ON SCHEMA {q(str(item.schema))} TO {q(grantor)}",
-                f"GRANT {place} TO {q(grantor)} WITH GRANT OPTION",
-                f"SET ROLE {q(grantor)}; GRANT {place} TO {who(self.grantee())}; RESET ROLE",
-            ]
+    def make_foreign_grants(self, most: int = 3) -> None:
+        """Privileges that somebody else than the owner gave: chains, several grantors, columns and PUBLIC."""
+        items = [item for item in self.items if item.sql not in ("plpgsql", "pg_default")] or self.items
+        relations = [item for item in items if item.kind in RELATIONS]
+        for _number in range(self.draw(st.integers(1, most))):
+            item = self.draw(st.sampled_from([*items, *relations, *relations]))
+            words = _some(self.draw, PRIVILEGES[item.kind], 1, 2)
+            # In the chain the option is given on the whole table or on the column, whichever comes up.
+            columns = [""]
+            if item.kind in RELATIONS and _maybe(self.draw):
+                words = _some(self.draw, COLUMN_PRIVILEGES, 1, 2)
+                columns = self.draw(st.sampled_from([[" (a)"], ["", " (a)"], ["", " (a)", " (b)"]]))
+            on = f"{KEYWORD[item.kind]} {item.sql}"
+            holders = [""]
+            roles = [name for name in self.roles if name != self.executor]
+            for _step in range(self.draw(st.integers(2, 6))):
+                grantor = self.draw(st.sampled_from(holders))
+                grantee = self.draw(st.sampled_from([*roles, *roles, PUBLIC, "pg_monitor"]))
+                column = self.draw(st.sampled_from(columns))
+                option = "" if grantee == PUBLIC or _maybe(self.draw, 3) else " WITH GRANT OPTION"
+                text = ", ".join(f"{word}{column}" for word in words)
+                sql = f"GRANT {text} ON {on} TO {who(grantee)}{option}"
+                if grantor:
+                    if item.schema is not None:
+                        self.setup.append(f"GRANT USAGE ON SCHEMA {q(item.schema)} TO {q(grantor)}")
+                    sql = f"SET ROLE {q(grantor)}; {sql}; RESET ROLE"
+                self.setup.append(sql)
+                if column:
+                    self.columns_given.append((grantee, item, words, column[2]))
+                else:
+                    self.given.append((grantee, item, words))
+                if option:
+                    holders.append(grantee)
+            if item.schema is not None and _maybe(self.draw, 3):
+                # They need no USAGE afterwards.
+                self.setup += [f"REVOKE USAGE ON SCHEMA {q(item.schema)} FROM {q(name)}" for name in holders if name]
+            if _maybe(self.draw, 6) and len(holders) > 1:
+                # What a superuser gave before he was one is out of reach.
+                self.setup.append(f"ALTER ROLE {q(self.draw(st.sampled_from(holders[1:])))} SUPERUSER")
+            if _maybe(self.draw, 5) and len(holders) > 1:
+                # The new owner is one of the grantors.
+                if item.kind in OWNED:
+                    word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()
+                    self.owners[item.sql] = self.draw(st.sampled_from(holders[1:]))
+                    self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(self.owners[item.sql])}")
+            if _maybe(self.draw, 6) and item.kind in RELATIONS:
+                # The option on the table goes, and PostgreSQL leaves what was given on columns by it.
+                name = self.draw(st.sampled_from(holders[1:] or roles))
+                self.setup.append(f"REVOKE ALL ON {on} FROM {who(name)}")
 
     def make_defaults(self, most: int = 4) -> None:
         for _number in range(_count(self.draw, 2, most)):
-            kind = self.draw(st.sampled_from(["table", "table", "sequence", "function", "schema", "type"]))
-            schema = None if kind == "schema" else self.draw(st.sampled_from([None, *self.schemas]))
+            kind = self.draw(st.sampled_from(["table", "table", "sequence", "function", "schema", "type",
+                                               *(["large_object"] if self.version >= 18 else [])]))  # fmt: skip
+            schema = None if kind in ("schema", "large_object") else self.draw(st.sampled_from([None, *self.schemas]))
             place = "" if schema is None else f" IN SCHEMA {q(schema)}"
             words = ", ".join(_some(self.draw, PRIVILEGES[kind]))
             grantee = self.grantee("postgres")
@@ -476,16 +557,19 @@ class Author:
             profile: dict[str, Any] = {"grants": []}
             for kind in self.draw(
                 st.lists(
-                    st.sampled_from(["schema", "table", "view", "materialized_view", "sequence", "function"]),
+                    st.sampled_from(["schema", "table", "view", "materialized_view", "sequence", "function", "type"]),
                     max_size=3,
                 )
             ):
                 target = {"type": kind} if kind == "schema" else {"type": kind, "name": "*"}
-                profile["grants"].append({"privileges": self._privileges(kind), "object": target})
+                grant = {"privileges": self._privileges(kind), "object": target}
+                if _maybe(self.draw, 6):
+                    grant["with_grant_option"] = True
+                profile["grants"].append(grant)
             if _maybe(self.draw, 3):
                 profile["default_privileges"] = [
-                    {"privileges": self._privileges(kind), "on_type": kind}
-                    for kind in _some(self.draw, ["table", "sequence", "function"], 1, 2)
+                    {"privileges": self._privileges(kind), "on_type": kind, "with_grant_option": _maybe(self.draw, 4)}
+                    for kind in _some(self.draw, ["table", "sequence", "function", "type"], 1, 2)
                 ]
             if _maybe(self.draw, 4):
                 profile["login"] = True
@@ -525,7 +609,7 @@ class Author:
     def _consistent(self, key: tuple[Any, ...], kind: str, words: list[str], present: bool) -> list[str]:
         """The words that contradict nothing that was said before about the same."""
         said = self.said.setdefault(key, {})
-        every = [*PRIVILEGES[kind], "MAINTAIN"]
+        every = COLUMN_PRIVILEGES if kind == "column" else [*PRIVILEGES[kind], "MAINTAIN"]
         if "ALL" in words and any(said.get(word, present) != present for word in every):
             return []
         words = [word for word in words if said.get(word, present) == present]
@@ -537,21 +621,28 @@ class Author:
         draw = self.draw
         grants: list[dict[str, Any]] = []
         grantees = [*named, PUBLIC, "pg_monitor"]
-        items = [item for item in self.world.items if item.kind != "type" and not item.name.startswith("*")]
+        items = [item for item in self.world.items if not item.name.startswith("*")]
+        relations = [item for item in items if item.kind in RELATIONS]
+        others = [item for item in items if item.schema is None and item.kind != "schema"]
         # Rules about what is there meet it more often than chance would have it.
         echoes = [given for given in self.world.given if given[0] in grantees and given[1] in items]
+        column_echoes = [given for given in self.world.columns_given if given[0] in grantees and given[1] in items]
+        shapes = ["wildcard", "wildcard", "named", "named", "schema", "database", "system", *["echo"] * 4]
+        if relations:
+            shapes += ["column", "column"]
+        if column_echoes:
+            shapes += ["column echo", "column echo"]
+        if others:
+            shapes += ["other", "other"]
         for _number in range(_count(draw, 4, 9)):
             role = draw(st.sampled_from(grantees))
-            shape = draw(
-                st.sampled_from(
-                    ["wildcard", "wildcard", "named", "named", "schema", "database", "system", *["echo"] * 4]
-                )
-            )
+            shape = draw(st.sampled_from(shapes))
+            columns: list[str] = []
             words: list[str] = []
             target: dict[str, Any]
             key: tuple[Any, ...]
             if shape == "wildcard":
-                kind = draw(st.sampled_from(["table", "view", "materialized_view", "sequence", "function"]))
+                kind = draw(st.sampled_from(["table", "view", "materialized_view", "sequence", "function", "type"]))
                 schema = draw(st.sampled_from(places))
                 target, key = {"type": kind, "schema": schema, "name": "*"}, (kind, schema, "*")
             elif shape == "database":
@@ -572,23 +663,42 @@ class Author:
                 item = draw(st.sampled_from(items))
                 if shape == "echo" and echoes:
                     role, item, words = draw(st.sampled_from(echoes))
+                elif shape == "other":
+                    item = draw(st.sampled_from(others))
+                elif shape == "column":
+                    item = draw(st.sampled_from(relations))
+                    columns = _some(draw, ["a", "b"], 1, 2)
+                elif shape == "column echo":
+                    role, item, words, column = draw(st.sampled_from(column_echoes))
+                    columns = [column]
                 kind = item.kind
                 text = draw(st.sampled_from(item.spellings))
                 target, key = {"type": kind, "schema": item.schema, "name": text}, (kind, item.schema, item.name)
-                if kind == "schema":
+                if kind == "type" and _maybe(draw, 3):
+                    target["type"] = "domain"
+                if item.schema is None:
                     del target["schema"]
                 elif _maybe(draw, 4):
                     target, key = {**target, "name": "*"}, (kind, item.schema, "*")
                 elif kind == "function":
                     self.spellings[str(item.schema), text] = item.name
             present = not _maybe(draw, 3)
-            words = self._consistent((role, *key), kind, words or self._privileges(kind), present)
+            if columns:
+                words = words or (["ALL"] if _maybe(draw, 4) else _some(draw, COLUMN_PRIVILEGES, 1, 2))
+                for column in columns:
+                    words = self._consistent((role, *key, column), "column", words, present)
+            else:
+                words = self._consistent((role, *key), kind, words or self._privileges(kind), present)
             if words:
                 if role == PUBLIC and _maybe(draw):
                     role = "public"
                 if _maybe(draw, 4):
                     words = ["temp" if word == "TEMPORARY" else word.lower() for word in words] + words[:1]
                 grant = {"role": role, "privileges": words, "object": target}
+                if columns:
+                    grant["columns"] = columns
+                if present and role.upper() != PUBLIC and _maybe(draw, 3):
+                    grant["with_grant_option"] = True
                 grants.append(grant if present else {**grant, "ensure": "absent"})
         return grants
 
@@ -597,12 +707,11 @@ class Author:
         stanzas: list[dict[str, Any]] = []
         grantees = [*named, PUBLIC, "pg_monitor"]
         echoes = [given for given in self.world.default_given if given[0] in named and given[3] in grantees]
-        echoes = [given for given in echoes if given[2] != "type"]
         # Default privileges permit what was given on their owner's objects.
         for grantee, item, _words in self.world.given:
             owner = self.world.owners.get(item.sql, "postgres")
             kind = "table" if item.kind in ("view", "materialized_view") else item.kind
-            if grantee in grantees and owner in named and kind in ("table", "sequence", "function"):
+            if grantee in grantees and owner in named and kind in ("table", "sequence", "function", "type"):
                 echoes += [(owner, item.schema, kind, grantee), (owner, None, kind, grantee)]
         for _number in range(_count(draw, 1, 4)):
             owner = draw(st.sampled_from(named))
@@ -618,17 +727,21 @@ class Author:
                 stanza["schema"] = schema
             stanza["grant"] = []
             for number in range(draw(st.integers(1, 3))):
-                kind = draw(st.sampled_from(["table", "sequence", "function", *(["schema"] if schema is None else [])]))
+                only_global = ["schema", *(["large_object"] if self.world.version >= 18 else [])]
+                kinds = ["table", "sequence", "function", "type", *(only_global if schema is None else [])]
+                kind = draw(st.sampled_from(kinds))
                 role = draw(st.sampled_from(grantees))
                 if echo and number == 0:
                     kind, role = echo[2:]
                 present = not _maybe(draw, 3)
-                if role == PUBLIC and schema is not None and kind == "function" and not present:
+                if role == PUBLIC and schema is not None and kind in ("function", "type") and not present:
                     continue
                 key = ("default", owner, schema, kind, role)
                 words = self._consistent(key, kind, self._privileges(kind), present)
                 if words:
-                    grant = {"role": role, "privileges": words, "on_type": kind}
+                    grant: dict[str, Any] = {"role": role, "privileges": words, "on_type": kind}
+                    if present and role != PUBLIC and _maybe(draw, 3):
+                        grant["with_grant_option"] = True
                     stanza["grant"].append(grant if present else {**grant, "ensure": "absent"})
             if stanza["grant"]:
                 stanzas.append(stanza)
@@ -665,7 +778,7 @@ def cases(
     *,
     modes: tuple[str, ...] = ("authoritative", "adopt", "additive"),
     override: bool = True,
-    foreign: bool = False,
+    foreign: bool | None = None,
 ) -> Case:
     """A random database and a random manifest about it."""
     world = World(draw, version)
@@ -673,8 +786,9 @@ def cases(
     world.make_memberships()
     world.make_schemas()
     world.make_objects()
+    world.make_others()
     world.make_grants("")
-    if foreign:
+    if _maybe(draw) if foreign is None else foreign:
         world.make_foreign_grants()
     world.make_defaults()
     author = Author(draw, world, modes, override)

@@ -137,7 +137,8 @@ def _trial(data: st.DataObject, server: Cluster, runner: Runner, **wanted: Any) 
 def test_the_catalog_is_what_the_oracle_says(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     with _trial(data, server, runner) as trial:
         expected = trial.expect()
-        event(f"refused: {expected.refused}")
+        event(f"refused: {sorted(expected.refused)}")
+        event(f"foreign: {expected.foreign}")
         result = trial.run()
         after = trial.catalog()
         if not _as_expected(expected, result, trial):
@@ -257,11 +258,13 @@ def test_the_override_keeps_exactly_the_undeclared_revokes(
             for statement in overridden.sql:
                 connection.execute(statement)
             looser = oracle.read(connection)
-            # The statements that are held back lead to the same end, where everything is the owner's.
+            # The statements that are held back lead to the same end, where everything is the owner's. (Alone, a table's
+            # REVOKE takes columns along that the plan without the override grants again.)
             if not trial.foreign:
                 for item in overridden.suppressed_revokes:
                     connection.execute(item["sql"])
-                assert _privileges(oracle.read(connection), looser.roles) == _privileges(stricter, looser.roles)
+                found = _privileges(oracle.read(connection), looser.roles) ^ _privileges(stricter, looser.roles)
+                assert not {held for held in found if held[0] != "column"}
         mildly, strictly = _privileges(looser, looser.roles), _privileges(stricter, looser.roles)
         assert not strictly - mildly, "the override took something away"
         kept = mildly - strictly
@@ -272,7 +275,9 @@ def test_the_override_keeps_exactly_the_undeclared_revokes(
             for place in _places(item)
             for privilege in item["privileges"]
         }
-        held_back = {(place[0].replace("grant_option", "column" if place[-4] else "object"), *place[1:]) for place in items}
+        held_back = {
+            (place[0].replace("grant_option", "column" if place[-4] else "object"), *place[1:]) for place in items
+        }
         assert {held for held in kept if not held[-1]} == {held for held in held_back if not held[-1]}
         # Without the privilege there is no grant option either.
         assert {held for held in held_back if held[-1]} == {

@@ -595,15 +595,16 @@ class Wish(NamedTuple):
 
 def _wish(reading: Reading, key: Key, column: str | None, owner: str, who: str, privilege: str) -> Wish:
     kind, schema, name = key
-    rules = [
-        r
-        for r in reading.rules
-        if (r.kind, r.schema, r.column, r.who, r.privilege) == (kind, schema, column, who, privilege)
-        and r.name in (name, "*" if schema is not None else name)
-    ]
-    # A rule that names the object beats a wildcard.
-    named = [r.present for r in rules if r.name == name]
-    says = named or [r.present for r in rules]
+    here = (kind, schema, who, privilege)
+    rules = [r for r in reading.rules if (r.kind, r.schema, r.who, r.privilege) == here]
+    named = [r for r in rules if r.name == name]
+    wildcard = [r for r in rules if r.name == "*" and schema is not None]
+    # A rule that names the object beats a wildcard. What is taken from a table is taken from its columns too, unless a
+    # rule about the column says otherwise.
+    says: list[bool] = []
+    for level in (named, wildcard):
+        says = says or [r.present for r in level if r.column == column]
+        says = says or [False for r in level if r.column is None and not r.present]
     absent, required = False in says, True in says
     permits = [
         d
@@ -616,7 +617,7 @@ def _wish(reading: Reading, key: Key, column: str | None, owner: str, who: str, 
     ]
     return Wish(
         required and not absent,
-        required and not absent and any(r.option for r in rules if r.present),
+        required and not absent and any(r.option for r in named + wildcard if r.column == column),
         absent,
         bool(permits),
         any(d.option for d in permits),

@@ -104,7 +104,8 @@ class Powers:
     def uses_schema(self, role: int, name: Optional[str]) -> bool:
         """Whether the role has USAGE on a schema, so that it can name what lies in it."""
         schema = self._state.schema_named(name) if name is not None else None
-        if schema is None or self.owns(role, schema.owner):
+        # An owner may have taken its own USAGE away.
+        if schema is None or self.is_superuser(role):
             return True
         acting = (*self.acts_with(role), PUBLIC_OID)
         return any("USAGE" in schema.acl.of(other) or (name, other) in self._usage for other in acting)

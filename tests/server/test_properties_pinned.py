@@ -61,7 +61,15 @@ def test_a_column_privilege_survives_the_revoke_on_its_table(db: Database) -> No
     db.sql(
         "GRANT SELECT, INSERT ON s.t TO r; GRANT SELECT (a) ON s.t TO r; GRANT INSERT (b) ON s.t TO r WITH GRANT OPTION"
     )
-    db.converge("roles: [{name: r}]\nschemas: [{name: s}]")
+    db.converge(
+        """
+roles: [{name: r}]
+schemas: [{name: s}]
+grants:
+  - {role: r, privileges: [SELECT], columns: [a], object: {type: table, schema: s, name: t}}
+  - {role: r, privileges: [INSERT], columns: [b], with_grant_option: true, object: {type: table, schema: s, name: t}}
+"""
+    )
     assert "r=" not in str(db.acl("s.t"))
     assert db.column_acl("s.t", "a") == {"r=r/postgres"}
     assert db.column_acl("s.t", "b") == {"r=a*/postgres"}
@@ -102,3 +110,12 @@ default_privileges: [{owner: o, grant: [{role: r, privileges: [SELECT], on_type:
 """
     )
     assert "r=r/o" in db.defaults()["o", None, "r"]
+
+
+def test_a_grantor_that_owns_the_schema_and_took_its_own_usage_away(db: Database) -> None:
+    db.sql("CREATE ROLE o; CREATE ROLE d; CREATE ROLE r; CREATE SCHEMA s AUTHORIZATION d; CREATE TABLE s.t (a int)")
+    db.sql("GRANT SELECT ON s.t TO d WITH GRANT OPTION; SET ROLE d; GRANT SELECT ON s.t TO r; RESET ROLE")
+    db.sql("REVOKE USAGE ON SCHEMA s FROM d")
+    db.converge("roles: [{name: d}, {name: r}]\nschemas: [{name: s}]")
+    assert "r=" not in str(db.acl("s.t"))
+    assert db.acl("s", "schema") == {"d=C/d"}

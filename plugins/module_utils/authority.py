@@ -13,13 +13,13 @@ where the login may set that role.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple, Union
 
 from .changes import AddMember, Change, Grant, LendUsage, Revoke, Target
 from .diff.privileges import shared_groups
 from .privileges import PUBLIC_OID
 from .problems import Problem
-from .state import Acl, Membership, RoleRef, State
+from .state import Acl, Membership, Object, RoleRef, State
 
 #: The implicit group of whoever owns the connected database (PostgreSQL documentation, "Predefined Roles").
 DATABASE_OWNER = "pg_database_owner"
@@ -127,12 +127,45 @@ class Acls:
         return self._known.get((target.kind, target.objects[0].oid), Acl())
 
 
+class Rivals:
+    """Objects on which one of these roles holds a grant option without being the owner, now or through the plan.
+
+    Whoever inherits such a role beside the owner acts as whichever PostgreSQL finds first (select_best_grantor in
+    acl.c): its REVOKE may not reach what the owner gave.
+    """
+
+    def __init__(self, acting: FrozenSet[int], state: State, changes: Sequence[Change]) -> None:
+        self._options: Dict[Tuple[str, int], Set[Tuple[int, str]]] = {}
+        for group in shared_groups(state) + list(state.groups):
+            held = {(e.grantee, e.privilege) for e in group.acl.entries if e.grantable and e.grantee in acting}
+            if held:
+                self._note(group.kind, group.members.objects(), held)
+        for change in changes:
+            if isinstance(change, Grant) and change.with_grant_option and change.grantee.oid in acting:
+                given = {(change.grantee.oid, privilege) for privilege in change.privileges}
+                self._note(change.target.kind, change.target.objects, given)
+
+    def _note(self, kind: str, objects: Iterable[Object], held: Set[Tuple[int, str]]) -> None:
+        for item in objects:
+            self._options.setdefault((kind, item.oid), set()).update(held)
+
+    def of(self, change: Union[Grant, Revoke]) -> bool:
+        """Whether there is one for this change."""
+        target = change.target
+        return any(
+            role != target.owner.oid and privilege in change.privileges
+            for item in target.objects
+            for role, privilege in self._options.get((target.kind, item.oid), ())
+        )
+
+
 def authorize(changes: Sequence[Change], state: State, powers: Powers) -> Tuple[List[Change], List[Problem]]:
     """The changes, each with the role in whose name it runs, and a problem for each one that nobody here may make."""
     executor = state.server.current_user
     if powers.is_superuser(executor):
         return list(changes), []
     acls = Acls(state)
+    rivals = Rivals(powers.acts_with(executor), state, changes)
     result: List[Change] = []
     problems: List[Problem] = []
     for change in changes:
@@ -140,7 +173,9 @@ def authorize(changes: Sequence[Change], state: State, powers: Powers) -> Tuple[
             result.append(change)
             continue
         owner = change.target.owner
-        if powers.owns(executor, owner.oid) or _may_pass_on(change, powers.acts_with(executor), acls):
+        owns = powers.owns(executor, owner.oid)
+        unsure = owns and executor != owner.oid and powers.can_become(owner.oid) and rivals.of(change)
+        if (owns and not unsure) or (not owns and _may_pass_on(change, powers.acts_with(executor), acls)):
             if powers.uses_schema(executor, change.target.schema):
                 result.append(change)
             else:

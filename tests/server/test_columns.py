@@ -125,20 +125,26 @@ def test_a_table_level_revoke_and_a_new_column(db: Database) -> None:
 
 
 def test_a_table_level_revoke_and_public(db: Database) -> None:
-    """What no rule names of PUBLIC's stays, a column too."""
+    """A rule that takes the table takes its columns; what no rule names of PUBLIC's stays."""
     setup(db)
     db.sql("GRANT SELECT ON s.t TO PUBLIC; GRANT SELECT (a), UPDATE (b) ON s.t TO PUBLIC")
     db.converge(R + grants(rule("SELECT", None, "PUBLIC", ", ensure: absent")))
     assert db.acl("s.t") == {f"postgres={db.full}/postgres"}
-    assert cols(db) == {"a": {"=r/postgres"}, "b": {"=w/postgres"}}
+    assert cols(db) == {"b": {"=w/postgres"}}
 
 
-def test_a_table_level_absent_carries_the_columns_of_an_unmanaged_table(db: Database) -> None:
+def test_a_table_level_absent_and_columns(db: Database) -> None:
+    """It takes the columns that no other rule gives."""
     setup(db)
-    db.sql("GRANT SELECT ON s.t TO r; GRANT SELECT (a) ON s.t TO r")
-    db.converge("roles: [{name: r}]\n" + grants(rule("SELECT", None, more=", ensure: absent")))
+    db.sql("GRANT SELECT ON s.t TO r; GRANT SELECT (a, b), UPDATE (c) ON s.t TO r; GRANT SELECT (a) ON s.t TO x")
+    absent = rule("SELECT", None, more=", ensure: absent")
+    db.converge(R + grants(absent, rule("SELECT", "a"), rule("UPDATE", "c"), rule("SELECT", "a", "x")))
     assert db.acl("s.t") == {f"postgres={db.full}/postgres"}
-    assert cols(db) == {"a": {"r=r/postgres"}}
+    assert cols(db) == {"a": {"r=r/postgres", "x=r/postgres"}, "c": {"r=w/postgres"}}
+    # Alone it manages nothing else.
+    result = db.converge("roles: [{name: r}]\n" + grants(absent))
+    assert cols(db) == {"a": {"x=r/postgres"}, "c": {"r=w/postgres"}}
+    assert not result.summary["managed"]
 
 
 def test_absent_on_a_column(db: Database) -> None:
@@ -304,15 +310,15 @@ def test_the_override_counts_columns(db: Database, privileges: tuple[str, ...]) 
     db.silent(R)
 
 
-def test_the_override_keeps_columns_through_a_table_level_absent(db: Database) -> None:
-    """The table's privilege goes because a rule says so; the column's entry was suppressed and is there afterwards."""
+def test_the_override_and_a_table_level_absent(db: Database) -> None:
+    """The table's privilege and that of its columns goes because a rule says so, the rest stays."""
     setup(db)
     db.sql("GRANT SELECT ON s.t TO x; GRANT SELECT (a), UPDATE (b) ON s.t TO x")
     manifest = R.replace("{name: x}", "{name: x, privilege_reconciliation: additive}")
     result = db.converge(manifest + grants(rule("SELECT", None, "x", ", ensure: absent")))
     assert db.acl("s.t") == {f"postgres={db.full}/postgres"}
-    assert cols(db) == {"a": {"x=r/postgres"}, "b": {"x=w/postgres"}}
-    assert result.suppressed_revoke_count == 2
+    assert cols(db) == {"b": {"x=w/postgres"}}
+    assert result.suppressed_revoke_count == 1
 
 
 def test_the_override_keeps_a_columns_grant_option(db: Database) -> None:

@@ -385,6 +385,39 @@ def test_an_executor_that_may_become_the_grantor(db: Database) -> None:
     assert revokes(result) == [("d", "r")]
 
 
+def test_columns_by_a_table_grantor_that_the_executor_may_not_become(db: Database) -> None:
+    """The table's option lends none on the column's own entry, so the grantor gets one for the CASCADE."""
+    ordinary(db)
+    give(db, "o", "SELECT ON s.t TO d WITH GRANT OPTION")
+    give(db, "d", "SELECT (a) ON s.t TO r")
+    give(db, "d", "SELECT (a, b) ON s.t TO x")
+    db.converge(assumed(rule("d", more=OPTION), rule("x", more=", columns: [a]")), login_user="ex")
+    assert db.acl("s.t") == own(db) | {"d=r*/o"}
+    assert db.column_acl("s.t", "a") in ({"x=r/o"}, {"x=r/d"})
+    assert not db.column_acl("s.t", "b")
+    db.converge(assumed(rule("x", more=", columns: [a]")), login_user="ex")
+    assert db.acl("s.t") == own(db)
+    assert db.column_acl("s.t", "a") == {"x=r/o"}
+
+
+@pytest.mark.parametrize("other", ["d", "new"])
+def test_an_executor_that_inherits_the_owner_and_a_holder_of_the_option(db: Database, other: str) -> None:
+    """PostgreSQL takes the first such role as grantor, whichever that is: the owner's role is set to be sure."""
+    # The owner is further away than d, which is therefore found first.
+    setup(db)
+    db.sql("CREATE ROLE middle; GRANT o TO middle; CREATE ROLE ex LOGIN; GRANT middle, d TO ex")
+    if other == "d":
+        give(db, "o", "SELECT ON s.t TO d WITH GRANT OPTION")
+    give(db, "o", "SELECT ON s.t TO r, e")
+    rules = [rule("x"), rule("e")]
+    if other == "new":
+        # It gets the option in this very run.
+        rules.append(rule("d", more=OPTION))
+    db.converge(assumed(*rules), login_user="ex")
+    kept = {"d=r*/o"} if other == "new" else set()
+    assert db.acl("s.t") == own(db) | {"x=r/o", "e=r/o"} | kept
+
+
 def test_a_lost_option_and_an_executor_that_only_owns(db: Database) -> None:
     ordinary(db)
     db.sql(f"UPDATE pg_class SET relacl = '{{o={db.full}/o,d=r/o,r=r/d}}' WHERE oid = 's.t'::regclass")

@@ -14,15 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
-from .authority import Powers, authorize
-from .changes import AlterRole, Change, Plan, Revoke, RevokeDefault, Target, Withheld, weight
+from .authority import Powers, authorize, label_of
+from .changes import AlterRole, Change, Grant, Plan, Revoke, RevokeDefault, Target, Withheld, weight
 from .diff.defaults import default_changes
 from .diff.memberships import membership_changes, option_problems, with_dependents, without_circles
 from .diff.privileges import privilege_changes
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
 from .diff.schemas import schema_changes, with_schema_changes
 from .diff.targets import Lookups, bind
-from .filters import Context, Options, apply_filters, is_undeclared, override, wait_for_owner
+from .filters import Context, Options, apply_filters, is_undeclared, names_ignored_role, override, wait_for_owner
 from .grantors import settle
 from .keep import merge_columns, with_columns
 from .policy import Policy
@@ -79,7 +79,7 @@ def make_plan(
 
     powers = Powers(after, [*members, *privileges])
     privileges, stuck = settle(privileges, onward, after, powers)
-    problems += stuck
+    problems += stuck or _ignored(privileges, Context(policy, after, options))
     privileges, forbidden = authorize(with_columns(privileges, after), after, powers)
     problems += forbidden
 
@@ -126,6 +126,26 @@ def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
                 )
             )
     return problems
+
+
+def _ignored(changes: Iterable[Change], context: Context) -> List[Problem]:
+    """What hangs on something that goes, and is a role's that no statement may name."""
+    found: Dict[Tuple[str, str], Problem] = {}
+    for change in changes:
+        if isinstance(change, (Grant, Revoke)) and names_ignored_role(change, context):
+            label, words = label_of(change), ", ".join(sorted(change.privileges))
+            found.setdefault(
+                (change.grantee.name, label),
+                Problem(
+                    role=change.grantee.name,
+                    object=label,
+                    message=f"{words} on {label} was given on to {change.grantee.name} by somebody who loses the grant "
+                    "option, and one of the roles matches scope.ignore_roles, so no statement may name it",
+                    hint="Declare the grantor's grant option, or take the role out of scope.ignore_roles.",
+                    code="dependent_privileges",
+                ),
+            )
+    return list(found.values())
 
 
 def _login_lost(changes: Sequence[Change]) -> List[str]:

@@ -119,3 +119,17 @@ def test_a_grantor_that_owns_the_schema_and_took_its_own_usage_away(db: Database
     db.converge("roles: [{name: d}, {name: r}]\nschemas: [{name: s}]")
     assert "r=" not in str(db.acl("s.t"))
     assert db.acl("s", "schema") == {"d=C/d"}
+
+
+def test_an_ignored_role_is_not_named_to_keep_what_hangs_on_another(db: Database) -> None:
+    db.sql(
+        "CREATE ROLE d; CREATE ROLE ign_x; CREATE SCHEMA s; CREATE TABLE s.t (a int); GRANT USAGE ON SCHEMA s TO PUBLIC"
+    )
+    db.sql("GRANT SELECT ON s.t TO d WITH GRANT OPTION; SET ROLE d; GRANT SELECT ON s.t TO ign_x; RESET ROLE")
+    db.fails(
+        "roles: [{name: d}]\nschemas: [{name: s}]\nscope: {ignore_roles: [ign_*]}",
+        "dependent_privileges",
+        "ign_x",
+        "s.t",
+        "scope.ignore_roles",
+    )

@@ -60,7 +60,7 @@ class Walk:
 
     def __init__(self, db: Database, seed: int) -> None:
         self.db = db
-        self.random = random.Random(seed)
+        self.random = random.Random(seed)  # noqa: S311
         self.log: list[str] = []
         self.roles: dict[str, dict[str, Any]] = {name: {"name": name} for name in ROLES}
         self.owners: dict[str, str] = {"s1": "o1", "s2": "o2"}
@@ -69,6 +69,7 @@ class Walk:
         self.memberships: set[tuple[str, str]] = set()
         self.options: dict[str, Any] = {"undeclared_grantees": "revoke"}
         self.objects: list[tuple[str, str, str]] = []
+        self.ignore = ["ign_*"]
         self.number = 0
         self.by_hand(
             "CREATE FOREIGN DATA WRAPPER w", "CREATE SERVER w FOREIGN DATA WRAPPER w", "SELECT lo_create(4711)"
@@ -227,7 +228,7 @@ class Walk:
         self.log.append(f"# with {rule}")
 
     def edit_otherwise(self) -> None:
-        what = self.random.choice(["override", "owner", "member", "grantees", "mode"])
+        what = self.random.choice(["override", "owner", "member", "grantees", "mode", "ignore"])
         if what == "override":
             role = self.roles[self.random.choice(["e", "f", "App"])]
             if role.pop("privilege_reconciliation", None) is None:
@@ -238,11 +239,13 @@ class Walk:
             # In one direction only, so that there is never a circle.
             group, member = sorted(self.random.sample(range(len(ROLES)), 2))
             self.memberships ^= {(ROLES[group], ROLES[member])}
+        elif what == "ignore":
+            self.ignore = self.random.choice([[], ["ign_*"]])
         elif what == "grantees":
             self.options["undeclared_grantees"] = self.random.choice(["revoke", "revoke", "keep"])
         else:
             self.options["reconciliation_mode"] = self.random.choice(["authoritative"] * 4 + ["adopt", "additive"])
-        self.log.append(f"# now {self.roles} {self.owners} {self.memberships} {self.options}")
+        self.log.append(f"# now {self.roles} {self.owners} {self.memberships} {self.ignore} {self.options}")
 
     def step(self) -> None:
         moves = [self.drift] * 6 + [self.edit_grants] * 5 + [self.edit_defaults, self.drift_defaults] * 2
@@ -259,7 +262,7 @@ class Walk:
         return {
             "roles": list(self.roles.values()),
             "schemas": [{"name": name, "owner": owner} for name, owner in self.owners.items()],
-            "scope": {"ignore_roles": ["ign_*"]},
+            "scope": {"ignore_roles": self.ignore},
             "grants": self.grants,
             "default_privileges": self.defaults,
             "memberships": [{"role": group, "members": members} for group, members in groups.items()],
@@ -280,6 +283,8 @@ class Walk:
                 result.text
             )
             assert after == before, "a failed run left something behind"
+            # What hangs on an ignored role can only be solved by naming it.
+            self.ignore = []
             return False
         assert not result.failed, result.text
         wrong = oracle.differences(expected, after, before)

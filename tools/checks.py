@@ -335,6 +335,11 @@ def docs(job: Job) -> None:
     )
 
 
+def demo(job: Job) -> None:
+    """`make demo`, as the README's reader runs it. It checks what it tells, and fails when the story is not true."""
+    job.run("make", "-s", "demo", f"PYTHON={sys.executable}")
+
+
 def server_part(version: int) -> Part:
     def check(job: Job) -> None:
         tools = prepare_server(job, version)
@@ -366,6 +371,7 @@ def parts() -> list[Part]:
         Part("units-oldest", 40, units),
         Part("importer", 60, importer),
         Part("docs", 60, docs),
+        Part("demo", 60, demo),
         Part("ansible-lint", 60, ansible_lint),
         Part("lint", 60, lint),
     ]

@@ -452,9 +452,23 @@ def expect(
     losers = _privileges(reading, mode, options, before, after, expected)
     losers |= _defaults(reading, mode, options, after, expected, held_back)
     if options.get("undeclared_grantees") is None:
-        if losers & before.risky or len(losers) > 20:
+        if _heirs(losers, before) & before.risky or len(losers) > 20:
             expected.refused.add("guard")
     return expected
+
+
+def _heirs(losers: set[str], before: Catalog) -> set[str]:
+    """The losers, and who has their privileges through them."""
+    found = set(losers)
+    while True:
+        more = {
+            row.member
+            for row in before.memberships
+            if row.group in found and (row.inherit if row.inherit is not None else before.roles[row.member]["inherit"])
+        } - found
+        if not more:
+            return {name for name in found if name in losers or not before.roles[name]["superuser"]}
+        found |= more
 
 
 def _roles(reading: Reading, mode: str, after: Catalog) -> None:
@@ -813,14 +827,14 @@ class Settling:
                 row = (grantee, privilege, grantor)
                 if row not in loose:
                     self.revoked.add(row)
+                if row not in loose and (self.reading.ignored(grantee) or self.reading.ignored(grantor)):
+                    # No statement may name it.
+                    self.expected.refused.add("dependent_privileges")
                 rest = [o for other, o in left.items() if other[:2] == (grantee, privilege)]
                 if rest and (any(rest) or not option):
                     continue
-                if row not in loose:
-                    if not self.managed and not self.wish(grantee, privilege).required:
-                        self.expected.refused.add("dependent_privileges")
-                    if self.reading.ignored(grantee) or self.reading.ignored(grantor):
-                        self.expected.refused.add("dependent_privileges")
+                if row not in loose and not self.managed and not self.wish(grantee, privilege).required:
+                    self.expected.refused.add("dependent_privileges")
                 self._owner_gives(left, grantee, privilege, option)
 
     def _owner_gives(self, left: dict[Given, bool], grantee: str, privilege: str, option: bool) -> None:

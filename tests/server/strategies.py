@@ -220,6 +220,28 @@ class World:
             self.setup.append(f"CREATE ROLE {q(self.executor)} SUPERUSER LOGIN")
             self.setup.append(f"GRANT {q(self.draw(st.sampled_from(self.roles[:-1])))} TO {q(self.executor)}")
 
+    def make_plain_executor(self) -> None:
+        """The module is run by somebody who is no superuser, and a member of this and that."""
+        self.executor = "plain"
+        self.setup.append("CREATE ROLE plain LOGIN" + (" NOINHERIT" if _maybe(self.draw, 4) else ""))
+        for name in self.roles:
+            if not _maybe(self.draw, 3):
+                sql = f"GRANT {q(name)} TO plain"
+                if self.version >= 16 and _maybe(self.draw):
+                    sql += f" WITH INHERIT {self.draw(st.booleans())}, SET {self.draw(st.booleans())}"
+                self.setup.append(sql)
+        self.setup.append("GRANT CONNECT ON DATABASE CURRENT_DATABASE TO PUBLIC")
+        # It may have some rights of its own.
+        for item in self.items:
+            if _maybe(self.draw, 4):
+                owner = self.draw(st.sampled_from([*self.roles, "plain"]))
+                if item.kind in OWNED:
+                    word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()
+                    self.setup.append(f"ALTER {word} {item.sql} OWNER TO {q(owner)}")
+            elif _maybe(self.draw, 5):
+                words = ", ".join(_some(self.draw, PRIVILEGES[item.kind]))
+                self.setup.append(f"GRANT {words} ON {KEYWORD[item.kind]} {item.sql} TO plain WITH GRANT OPTION")
+
     def make_memberships(self, most: int = 6) -> None:
         for _number in range(_count(self.draw, 2, most)):
             group, member = (
@@ -477,6 +499,25 @@ class Author:
         self.said: dict[tuple[Any, ...], dict[str, bool]] = {}
         self.spellings: dict[tuple[str, str], str] = {}
         self.pattern = "{schema}-{profile}"
+
+    def write_plain(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A manifest of grants only, for an executor that is no superuser."""
+        draw, world = self.draw, self.world
+        named = [name for name in world.roles if name not in ("ign_x", world.executor)]
+        roles: list[dict[str, Any]] = [{"name": name, "external": True} for name in named if not _maybe(draw, 5)]
+        if self.override and roles and _maybe(draw, 3):
+            roles[0]["privilege_reconciliation"] = "additive"
+        manifest: dict[str, Any] = {
+            "roles": roles,
+            "assume_roles": [name for name in named if name not in [role["name"] for role in roles]],
+            "schemas": [{"name": name} for name in _some(draw, world.schemas, 0, 2)],
+            "grants": self._grants(named, world.schemas),
+        }
+        return manifest, {
+            "reconciliation_mode": draw(st.sampled_from(self.modes)),
+            "undeclared_grantees": draw(st.sampled_from(["revoke", "keep"])),
+            "login_user": world.executor,
+        }
 
     def write(self) -> tuple[dict[str, Any], dict[str, Any]]:
         draw, world = self.draw, self.world
@@ -779,6 +820,7 @@ def cases(
     modes: tuple[str, ...] = ("authoritative", "adopt", "additive"),
     override: bool = True,
     foreign: bool | None = None,
+    plain: bool = False,
 ) -> Case:
     """A random database and a random manifest about it."""
     world = World(draw, version)
@@ -792,5 +834,9 @@ def cases(
         world.make_foreign_grants()
     world.make_defaults()
     author = Author(draw, world, modes, override)
-    manifest, options = author.write()
+    if plain:
+        world.make_plain_executor()
+        manifest, options = author.write_plain()
+    else:
+        manifest, options = author.write()
     return Case(world.setup, manifest, options, author.spellings)

@@ -326,6 +326,37 @@ def _privileges(catalog: oracle.Catalog, owners: Iterable[str]) -> set[tuple[Any
 
 @examples()
 @given(data=st.data())
+def test_an_executor_that_may_not_do_it_all_does_all_or_nothing(
+    server: Cluster, runner: Runner, data: st.DataObject
+) -> None:
+    with _trial(data, server, runner, plain=True) as trial:
+        expected = trial.expect()
+        before = trial.db.snapshot()
+        predicted = trial.run(check=True)
+        result = trial.run()
+        event(f"{result.error_code}, {'some' if result.changed else 'no'} change")
+        if result.failed:
+            # Whatever it may not do is known before the first statement.
+            assert (predicted.error_code, predicted.problems) == (result.error_code, result.problems)
+            assert result.problems
+            codes = {"insufficient_privilege", "dependent_privileges"}
+            assert result.error_code in codes
+            assert trial.db.snapshot() == before
+            return
+        assert not expected.refused - {"guard", "dependent_privileges"}
+        # Who is the grantor depends on what the executor may do. What everybody has does not.
+        roles = trial.before.roles
+        found = trial.catalog()
+        assert _privileges(found, roles) == _privileges(expected.catalog, roles)
+        again = trial.run()
+        # It may have taken CONNECT from PUBLIC.
+        if again.error_code != "connection_failed":
+            assert not again.failed, again.text
+            assert again.sql == [], "a second run still had something to do"
+
+
+@examples()
+@given(data=st.data())
 def test_additive_never_lowers_access(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     with _trial(data, server, runner, modes=("additive",)) as trial:
         predicted = trial.run(check=True)

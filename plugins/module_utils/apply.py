@@ -221,12 +221,14 @@ def _routines(connection: Connection[Any], policy: Policy, state: State) -> Look
         return Lookups()
     names = sorted({name for text, _schema in wanted for name, _arguments in split_signature(text)})
     schemas = sorted({schema.oid for _text, name in wanted for schema in [state.schema_named(str(name))] if schema})
-    types = set(type_texts(text for text, _schema in wanted))
     # An unqualified name may mean a type in the routine's own schema.
-    own = {qualified(text, str(schema)) for signature, schema in wanted for text in type_texts([signature])}
-    types.update(text for text in own if text is not None)
+    types: Dict[str, Optional[str]] = {}
+    for signature, schema in wanted:
+        for text in type_texts([signature]):
+            types.setdefault(qualified(text, str(schema)) or text, str(schema))
+    types.update(dict.fromkeys(type_texts(text for text, _schema in wanted)))
     try:
-        routines, oids = catalog.read_routine_types(connection, schemas, names, sorted(types))
+        routines, oids = catalog.read_routine_types(connection, schemas, names, types)
     except psycopg.Error as exc:
         raise of_problems(_unreadable_types(connection, policy, exc)) from None
     return Lookups({oid: arguments for oid, _schema, _name, arguments in routines}, oids)
@@ -241,7 +243,7 @@ def _unreadable_types(connection: Connection[Any], policy: Policy, error: psycop
             continue
         for text in type_texts([str(rule.name)]):
             try:
-                catalog.read_routine_types(connection, [], [], [text])
+                catalog.read_routine_types(connection, [], [], {text: None})
             except psycopg.Error as exc:
                 problems.append(
                     Problem(

@@ -243,8 +243,11 @@ GROUP BY a.attname
 _UNTRUSTED = "SELECT lanname FROM pg_language WHERE NOT lanpltrusted"
 
 _TYPE_OIDS = """
-SELECT t.position, to_regtype(t.name)::oid::int8
-FROM unnest(%s::text[]) WITH ORDINALITY AS t(name, position)
+SELECT t.position,
+       CASE WHEN t.schema IS NULL
+                 OR (SELECT has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace AS n WHERE n.nspname = t.schema)
+            THEN to_regtype(t.name)::oid::int8 END
+FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS t(name, schema, position)
 """
 
 # One look for all undeclared roles that would lose something; the views, rules and functions of every schema count but
@@ -429,17 +432,21 @@ def read_attributes(
 
 
 def read_routine_types(
-    connection: Connection[Any], schemas: Sequence[int], names: Sequence[str], types: Sequence[str]
+    connection: Connection[Any], schemas: Sequence[int], names: Sequence[str], types: Mapping[str, Optional[str]]
 ) -> Tuple[List[Tuple[int, int, str, Tuple[int, ...]]], Mapping[str, Optional[int]]]:
     """The routines of these names with their input types, and what PostgreSQL takes each type's text for: one round
-    trip.
+    trip. A type with a schema is looked up only where the executor may use that schema.
 
     Raises psycopg.Error where a text cannot be a type's name at all.
     """
-    routines, oids = fetch(connection, [(_ROUTINE_TYPES, (list(schemas), list(names))), (_TYPE_OIDS, (list(types),))])
+    texts = sorted(types)
+    routines, oids = fetch(
+        connection,
+        [(_ROUTINE_TYPES, (list(schemas), list(names))), (_TYPE_OIDS, (texts, [types[text] for text in texts]))],
+    )
     return (
         [(oid, schema, name, tuple(arguments)) for oid, schema, name, arguments in routines],
-        {types[position - 1]: oid for position, oid in oids},
+        {texts[position - 1]: oid for position, oid in oids},
     )
 
 

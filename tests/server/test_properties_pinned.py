@@ -133,3 +133,16 @@ def test_an_ignored_role_is_not_named_to_keep_what_hangs_on_another(db: Database
         "s.t",
         "scope.ignore_roles",
     )
+
+
+def test_a_routine_in_a_schema_that_the_executor_may_not_use(db: Database) -> None:
+    """Its argument types are found all the same: it is silent where nothing is to be done."""
+    db.sql(
+        "CREATE ROLE plain LOGIN; CREATE ROLE r; CREATE SCHEMA s; CREATE FUNCTION s.f(int) RETURNS int LANGUAGE sql AS 'SELECT 1'"
+    )
+    db.sql("GRANT EXECUTE ON FUNCTION s.f TO r; CREATE FUNCTION s.g(int) RETURNS int LANGUAGE sql AS 'SELECT 1'")
+    rule = "{{role: r, privileges: [EXECUTE], object: {{type: function, schema: s, name: {}(int4)}}}}"
+    db.silent(f"assume_roles: [r]\ngrants: [{rule.format('f')}]", login_user="plain")
+    db.fails(
+        f"assume_roles: [r]\ngrants: [{rule.format('g')}]", "insufficient_privilege", "g(integer)", login_user="plain"
+    )

@@ -224,16 +224,18 @@ class World:
         """The module is run by somebody who is no superuser, and a member of this and that."""
         self.executor = "plain"
         self.setup.append("CREATE ROLE plain LOGIN" + (" NOINHERIT" if _maybe(self.draw, 4) else ""))
+        # Half of them may do nearly everything.
+        mighty = _maybe(self.draw)
         for name in self.roles:
-            if not _maybe(self.draw, 3):
+            if mighty or not _maybe(self.draw, 3):
                 sql = f"GRANT {q(name)} TO plain"
-                if self.version >= 16 and _maybe(self.draw):
+                if self.version >= 16 and _maybe(self.draw, 4 if mighty else 2):
                     sql += f" WITH INHERIT {self.draw(st.booleans())}, SET {self.draw(st.booleans())}"
                 self.setup.append(sql)
         self.setup.append("GRANT CONNECT ON DATABASE CURRENT_DATABASE TO PUBLIC")
         # It may have some rights of its own.
         for item in self.items:
-            if _maybe(self.draw, 4):
+            if mighty or _maybe(self.draw, 4):
                 owner = self.draw(st.sampled_from([*self.roles, "plain"]))
                 if item.kind in OWNED:
                     word = "ROUTINE" if item.kind == "function" else item.kind.replace("_", " ").upper()

@@ -174,8 +174,13 @@ def authorize(changes: Sequence[Change], state: State, powers: Powers) -> Tuple[
             continue
         owner = change.target.owner
         owns = powers.owns(executor, owner.oid)
-        unsure = owns and executor != owner.oid and powers.can_become(owner.oid) and rivals.of(change)
-        if (owns and not unsure) or (not owns and _may_pass_on(change, powers.acts_with(executor), acls)):
+        unsure = owns and executor != owner.oid and rivals.of(change)
+        if unsure and not powers.can_become(owner.oid):
+            if isinstance(change, Grant):
+                result.append(change)  # whoever it is given by, it is held
+            else:
+                problems.append(_rival(change, state.ref(executor)))
+        elif (owns and not unsure) or (not owns and _may_pass_on(change, powers.acts_with(executor), acls)):
             if powers.uses_schema(executor, change.target.schema):
                 result.append(change)
             else:
@@ -209,6 +214,18 @@ def _problem(change: Union[Grant, Revoke], executor: RoleRef) -> Problem:
         object=label,
         message=f"{executor.name} may not {verb} {words} on {label}, which belongs to {owner}",
         hint=f'Run as {owner} or a superuser, or: GRANT "{owner}" TO "{executor.name}"',
+        code="insufficient_privilege",
+    )
+
+
+def _rival(change: Revoke, executor: RoleRef) -> Problem:
+    owner = change.target.owner.name
+    return Problem(
+        role=change.grantee.name,
+        object=label_of(change),
+        message=f"{executor.name} inherits {owner}, who owns {label_of(change)}, and also a role that holds the grant "
+        f"option there: its REVOKE may not act as {owner}",
+        hint=f'Let it become the owner: GRANT "{owner}" TO "{executor.name}" WITH SET TRUE',
         code="insufficient_privilege",
     )
 

@@ -1,0 +1,36 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An executor that inherits the owner, may not become it, and inherits another holder of the grant option as well."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Database
+
+pytestmark = pytest.mark.versions(min=16)
+
+SETUP = """
+CREATE ROLE o; CREATE ROLE b; CREATE ROLE r; CREATE ROLE ex LOGIN;
+GRANT b TO ex; GRANT o TO ex WITH INHERIT TRUE, SET FALSE;
+CREATE SCHEMA s AUTHORIZATION o; SET ROLE o; CREATE TABLE s.t(a int); GRANT SELECT ON s.t TO b WITH GRANT OPTION;
+GRANT SELECT ON s.t TO r; RESET ROLE
+"""
+MANIFEST = """
+assume_roles: [o, b, r, ex]
+schemas: [{name: s}]
+grants: [{role: b, privileges: [SELECT], with_grant_option: true, object: {type: table, schema: s, name: t}}]
+"""
+
+
+def test_what_it_may_not_be_able_to_revoke_is_a_problem_beforehand(db: Database) -> None:
+    db.sql(SETUP)
+    result = db.fails(MANIFEST, "insufficient_privilege", "table s.t", "r", login_user="ex")
+    assert "SET TRUE" in result.problems[0]["hint"]
+
+
+def test_what_it_grants_is_held_whoever_it_is_given_by(db: Database) -> None:
+    db.sql(SETUP, "REVOKE SELECT ON s.t FROM r")
+    grant = "[{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}}, "
+    db.converge(MANIFEST.replace("grants: [", f"grants: {grant}"), login_user="ex")

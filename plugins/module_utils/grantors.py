@@ -201,14 +201,17 @@ def _orphans(
     forced: Set[Row] = set()
     again: Dict[Tuple[int, str], bool] = {}
     problems: List[Problem] = []
+    had = {(e.grantee, e.privilege) for e in entries if e.grantable}
     while True:
         alive = [e for e in entries if (e.grantee, e.privilege, e.grantor) not in fate.removed]
-        holders = set(outer) | {
+        holders = {
             (e.grantee, e.privilege)
             for e in alive
             if e.grantable and (e.grantee, e.privilege, e.grantor) not in fate.lowered
         }
         holders |= {place for place, option in fate.granted.items() if option}
+        # Where the option on the column itself goes, PostgreSQL does not ask for one on the whole relation.
+        holders |= outer - (had - holders)
         orphans = [e for e in alive if e.grantor != owner and (e.grantor, e.privilege) not in holders]
         if not orphans:
             return forced, again, problems

@@ -146,3 +146,20 @@ def test_a_routine_in_a_schema_that_the_executor_may_not_use(db: Database) -> No
     db.fails(
         f"assume_roles: [r]\ngrants: [{rule.format('g')}]", "insufficient_privilege", "g(integer)", login_user="plain"
     )
+
+
+def test_a_column_given_on_by_a_holder_of_the_tables_option_whose_columns_option_goes(db: Database) -> None:
+    db.sql("CREATE ROLE d; CREATE ROLE x; CREATE SCHEMA s; CREATE TABLE s.t (a int); GRANT USAGE ON SCHEMA s TO PUBLIC")
+    db.sql("GRANT SELECT ON s.t TO d WITH GRANT OPTION; GRANT SELECT (a) ON s.t TO d WITH GRANT OPTION")
+    db.sql("SET ROLE d; GRANT SELECT (a) ON s.t TO x; RESET ROLE")
+    db.converge(
+        """
+roles: [{name: d}, {name: x}]
+schemas: [{name: s}]
+grants:
+  - {role: d, privileges: [SELECT], with_grant_option: true, object: {type: table, schema: s, name: t}}
+  - {role: x, privileges: [SELECT], columns: [a], object: {type: table, schema: s, name: t}}
+"""
+    )
+    assert "d=r*/postgres" in (db.acl("s.t") or ())
+    assert db.column_acl("s.t", "a") == {"x=r/postgres"}

@@ -184,6 +184,7 @@ class World:
         #: The same for columns, and who was given something by whom.
         self.columns_given: list[tuple[str, Item, list[str], str]] = []
         self.default_given: list[tuple[str, str | None, str, str]] = []
+        self.foreign = False
         #: The objects' owners by what names them in SQL.
         self.owners: dict[str, str] = {}
         self._taken: set[tuple[str, str]] = set()
@@ -419,6 +420,7 @@ class World:
 
     def make_foreign_grants(self, most: int = 3) -> None:
         """Privileges that somebody else than the owner gave: chains, several grantors, columns and PUBLIC."""
+        self.foreign = True
         items = [item for item in self.items if item.sql not in ("plpgsql", "pg_default")] or self.items
         relations = [item for item in items if item.kind in RELATIONS]
         for _number in range(self.draw(st.integers(1, most))):
@@ -553,6 +555,9 @@ class Author:
         named += generated
         if _maybe(draw, 6):
             manifest["scope"] = {"schemas": draw(st.sampled_from([["s*"], ["p*"], ["c.?", "select"]]))}
+        elif world.foreign and _maybe(draw):
+            # What several grantors gave is most interesting where it is surplus.
+            manifest["scope"] = {"schemas": list(world.schemas)}
         if _maybe(draw, 3):
             manifest.setdefault("scope", {})["ignore_roles"] = ["ign_*"]
         places = [*world.schemas, *(item["name"] for item in schemas if item["name"] not in world.schemas)]
@@ -832,7 +837,7 @@ def cases(
     world.make_objects()
     world.make_others()
     world.make_grants("")
-    if _maybe(draw) if foreign is None else foreign:
+    if not _maybe(draw, 3) if foreign is None else foreign:
         world.make_foreign_grants()
     world.make_defaults()
     author = Author(draw, world, modes, override)

@@ -300,7 +300,7 @@ class World:
             self.items.append(Item(kind, None, name, sql, (spelled,)))
 
     def make_objects(self, most: int = 8) -> None:
-        for _number in range(_count(self.draw, 3, most)):
+        for _number in range(_count(self.draw, min(3, most), most)):
             schema = self.draw(st.sampled_from(self.schemas))
             name = self.draw(st.sampled_from(NAMES))
             shape = self.draw(
@@ -375,7 +375,7 @@ class World:
         databases = [Item("database", None, database, name, ()) for name in ("CURRENT_DATABASE", "postgres")]
         relations = [item for item in self.items if item.kind in RELATIONS]
         objects = [item for item in self.items if item.schema is not None] or self.items
-        for _number in range(_count(self.draw, 5, most)):
+        for _number in range(_count(self.draw, min(5, most), most)):
             item = self.draw(st.sampled_from([*objects, *self.items, *databases]))
             words = _some(self.draw, PRIVILEGES[item.kind]) if _maybe(self.draw, 3) is False else ["ALL"]
             action = self.draw(
@@ -826,7 +826,7 @@ def cases(
     *,
     modes: tuple[str, ...] = ("authoritative", "adopt", "additive"),
     override: bool = True,
-    foreign: bool | None = None,
+    foreign: bool = False,
     plain: bool = False,
 ) -> Case:
     """A random database and a random manifest about it."""
@@ -834,11 +834,18 @@ def cases(
     world.make_roles()
     world.make_memberships()
     world.make_schemas()
-    world.make_objects()
-    world.make_others()
-    world.make_grants("")
-    if not _maybe(draw, 3) if foreign is None else foreign:
-        world.make_foreign_grants()
+    if foreign:
+        # Little else, so that it comes to one thing on top of another.
+        world.make_objects(3)
+        world.make_others()
+        world.make_grants("", 5)
+        world.make_foreign_grants(5)
+    else:
+        world.make_objects()
+        world.make_others()
+        world.make_grants("")
+        if not _maybe(draw, 3):
+            world.make_foreign_grants()
     world.make_defaults()
     author = Author(draw, world, modes, override)
     if plain:
@@ -846,4 +853,7 @@ def cases(
         manifest, options = author.write_plain()
     else:
         manifest, options = author.write()
+    if foreign:
+        manifest.setdefault("scope", {})["schemas"] = list(world.schemas)
+        options.setdefault("undeclared_grantees", "revoke")
     return Case(world.setup, manifest, options, author.spellings)

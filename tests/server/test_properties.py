@@ -324,6 +324,25 @@ def _privileges(catalog: oracle.Catalog, owners: Iterable[str]) -> set[tuple[Any
     return found
 
 
+@examples(2)
+@given(data=st.data())
+def test_what_several_grantors_gave(server: Cluster, runner: Runner, data: st.DataObject) -> None:
+    with _trial(data, server, runner, modes=("authoritative", "adopt"), foreign=True) as trial:
+        expected = trial.expect()
+        event(f"refused: {sorted(expected.refused)}")
+        event(f"foreign: {expected.foreign}")
+        predicted = trial.run(check=True)
+        result = trial.run()
+        if not _as_expected(expected, result, trial):
+            if result.error_code != "guard":
+                # Found before the first statement.
+                assert (predicted.error_code, predicted.problems) == (result.error_code, result.problems)
+                assert result.problems
+            return
+        again = trial.run()
+        assert again.sql == [], "a second run still had something to do"
+
+
 @examples()
 @given(data=st.data())
 def test_an_executor_that_may_not_do_it_all_does_all_or_nothing(

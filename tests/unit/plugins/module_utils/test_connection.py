@@ -1,0 +1,170 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From options to libpq's parameters, and failures in the shape in which they are returned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+from ansible_collections.pg_access.reconcile.plugins.module_utils import connection
+from ansible_collections.pg_access.reconcile.plugins.module_utils.connection import (
+    clean_environment,
+    connection_parameters,
+    require_psycopg,
+)
+from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import Failure, of_problems
+from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import Problem
+
+NAME = {"fallback_application_name": "pg_access.reconcile"}
+
+
+def test_options_become_libpqs_parameters_and_empty_ones_are_left_to_libpq() -> None:
+    options = {
+        "login_host": "db",
+        "login_port": 5433,
+        "login_user": "u",
+        "login_password": "p",
+        "login_db": "app",
+        "ssl_mode": "verify-full",
+        "ca_cert": "/ca",
+        "ssl_cert": "",
+        "ssl_key": None,
+        "session_role": "deploy",
+    }
+    assert connection_parameters(options, {}) == {
+        "host": "db",
+        "port": 5433,
+        "user": "u",
+        "password": "p",
+        "dbname": "app",
+        "sslmode": "verify-full",
+        "sslrootcert": "/ca",
+        **NAME,
+    }
+
+
+@pytest.mark.parametrize(
+    ("host", "socket", "expected"),
+    [
+        (None, "/run", "/run"),
+        ("localhost", "/run", "/run"),
+        ("db", "/run", "db"),
+        ("localhost", None, "localhost"),
+        (None, None, None),
+    ],
+)
+def test_a_socket_takes_the_place_of_localhost_only(host: Any, socket: Any, expected: Any) -> None:
+    options = {"login_db": "app", "login_host": host, "login_unix_socket": socket}
+    assert connection_parameters(options, {}).get("host") == expected
+
+
+def test_connect_params_win_and_may_name_the_application() -> None:
+    extra = {"dbname": "other", "connect_timeout": 3, "fallback_application_name": "mine", "options": ""}
+    found = connection_parameters({"login_db": "app", "connect_params": extra}, {})
+    assert found == {"dbname": "other", "connect_timeout": 3, "fallback_application_name": "mine"}
+
+
+@pytest.mark.parametrize("name", ["password", "passfile", "sslpassword"])
+def test_a_secret_in_connect_params_is_refused_without_being_repeated(name: str) -> None:
+    with pytest.raises(Failure) as caught:
+        connection_parameters({"login_db": "app", "connect_params": {name: "hush"}}, {})
+    assert caught.value.code == "manifest_invalid"
+    assert caught.value.problems[0].path == f"connect_params.{name}"
+    assert "hush" not in str(caught.value.as_result()) + caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("options", "environment"),
+    [
+        ({"login_db": "app"}, {}),
+        ({"connect_params": {"dbname": "app"}}, {}),
+        ({"connect_params": {"service": "x"}}, {}),
+        ({}, {"PGDATABASE": "app"}),
+        ({}, {"PGSERVICE": "x"}),
+    ],
+)
+def test_anything_may_name_the_database(options: Dict[str, Any], environment: Dict[str, str]) -> None:
+    connection_parameters(options, environment)
+
+
+@pytest.mark.parametrize("environment", [{}, {"PGDATABASE": ""}, {"PGUSER": "app"}])
+def test_a_database_that_nothing_names_is_never_guessed(environment: Dict[str, str]) -> None:
+    with pytest.raises(Failure) as caught:
+        connection_parameters({"login_user": "app"}, environment)
+    assert [problem.path for problem in caught.value.problems] == ["login_db"]
+
+
+def test_empty_libpq_variables_are_no_values() -> None:
+    environment = {"PGHOST": "", "PGUSER": "u", "OTHER": ""}
+    clean_environment(environment)
+    assert environment == {"PGUSER": "u", "OTHER": ""}
+
+
+def test_a_root_certificate_in_an_empty_file_is_none(tmp_path: Path) -> None:
+    empty, full = tmp_path / "empty", tmp_path / "full"
+    empty.write_text("")
+    full.write_text("x")
+    for value, stays in ((str(empty), False), (str(full), True), ("system", True), (str(tmp_path / "none"), True)):
+        environment = {"PGSSLROOTCERT": value}
+        clean_environment(environment)
+        assert ("PGSSLROOTCERT" in environment) is stays
+
+
+def test_without_psycopg_the_failure_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PSYCOPG_PROBLEM", "No module named 'psycopg'")
+    with pytest.raises(Failure, match="pip install") as caught:
+        require_psycopg()
+    assert caught.value.code == "missing_library"
+
+
+@pytest.mark.parametrize(
+    ("version", "enough"), [("3.1.20", False), ("3.2.0", False), ("3.2.1", True), ("3.10.0", True)]
+)
+def test_psycopgs_version_is_compared_as_numbers(monkeypatch: pytest.MonkeyPatch, version: str, enough: bool) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    monkeypatch.setattr(psycopg, "__version__", version)
+    if enough:
+        require_psycopg()
+    else:
+        with pytest.raises(Failure) as caught:
+            require_psycopg()
+        assert caught.value.code == "library_too_old"
+
+
+# ---- failures --------------------------------------------------------------------------------------------------------
+
+
+def test_a_failure_returns_only_what_it_knows() -> None:
+    assert Failure("collision", "x").as_result() == {"error_code": "collision", "problems": [], "sql": []}
+    full = Failure("database_error", "x", sqlstate="42501", statement="GRANT", detail="d", hint="", plan=[])
+    assert full.as_result() == {
+        "error_code": "database_error",
+        "problems": [],
+        "sql": [],
+        "sqlstate": "42501",
+        "statement": "GRANT",
+        "detail": "d",
+        "hint": "",
+        "plan": [],
+    }
+
+
+def test_one_failure_stands_for_all_problems() -> None:
+    first = Problem(path="roles[0]", message="is wrong", hint="Mend it.", code="object_missing", role="a")
+    one = of_problems([first])
+    assert (one.code, one.message) == ("object_missing", "roles[0]: is wrong (Mend it.)")
+    both = of_problems([first, Problem(message="other", code="guard")], plan=["SELECT"])
+    assert (both.code, both.message) == ("object_missing", "roles[0]: is wrong (Mend it.) - and 1 more, see problems")
+    assert both.plan == ["SELECT"]
+    assert both.as_result()["problems"][0] == {
+        "path": "roles[0]",
+        "file": None,
+        "role": "a",
+        "object": None,
+        "message": "is wrong",
+        "hint": "Mend it.",
+    }

@@ -46,6 +46,7 @@ PINS: Mapping[str, str] = {
     "quote_all_identifiers": "off",
     "client_encoding": "'UTF8'",
     "bytea_output": "hex",
+    "array_nulls": "on",
     "client_min_messages": "warning",
     "lock_timeout": "'3s'",
     "idle_in_transaction_session_timeout": "0",

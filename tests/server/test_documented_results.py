@@ -80,7 +80,7 @@ def test_refusals(brownfield: Database, documented: Mapping[str, Any]) -> None:
     brownfield.sql("CREATE ROLE weak LOGIN")
     attempts: list[tuple[str, dict[str, Any]]] = [
         ("roles: [{name: 7}]", {}),
-        ("schemas: [{name: s}]", {"login_user": "weak"}),
+        ("roles: [{name: fresh}]", {"login_user": "weak"}),
         ("grants: [{role: pg_monitor, privileges: [SELECT], object: {type: table, schema: s, name: nope}}]", {}),
     ]
     for manifest, options in attempts:

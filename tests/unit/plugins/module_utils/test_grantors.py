@@ -219,6 +219,7 @@ def test_a_revoked_option_takes_only_the_columns_options_along() -> None:
     world.column("s", table, "d", "o", ("a", "SELECT", "o"))
     revoke = world.revoke(world.target("table", "s", [table], "o"), "a", "SELECT", option_only=True)
     _revoke, again = with_columns([revoke], world.state)
+    assert isinstance(again, Grant)
     assert (again.target.columns, again.with_grant_option) == (("c",), True)
     assert taken_along([revoke]) == {}
     assert taken_along([revoke], option_only=True) == {(world.oid("a"), "SELECT", world.oid("o")): {table.oid}}

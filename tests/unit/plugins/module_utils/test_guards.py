@@ -135,5 +135,5 @@ def test_a_second_look_leaves_out_what_appeared_since() -> None:
     target = case.world.target("table", "s", [case.table, later], "o")
     both = case.world.grant(target, "m", "SELECT")
     plan = Plan((both, case.world.revoke(target._replace(objects=(later,)), "m", "SELECT"), case.revoke("stranger")))
-    found = only_known(plan, frozenset((case.table.oid,)), frozenset((case.world.oid("m"),)))
+    found: Any = only_known(plan, frozenset((case.table.oid,)), frozenset((case.world.oid("m"),)))
     assert [change.target.objects for change in found.changes] == [(case.table,)]

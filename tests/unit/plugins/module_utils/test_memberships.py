@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import pytest
-from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import AddMember, MemberChange, RemoveMember
+from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import AddMember, RemoveMember
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.memberships import (
     membership_changes,
     option_problems,
@@ -26,7 +26,7 @@ def wants(*members: Any, roles: Tuple[str, ...] = ("m",), **stanza: Any) -> Dict
     return {"roles": declared("g", *roles), "memberships": [{"role": "g", "members": items, **stanza}]}
 
 
-def changes(world: World, raw: Dict[str, Any]) -> List[MemberChange]:
+def changes(world: World, raw: Dict[str, Any]) -> List[Any]:
     policy = manifest_to_policy(raw)
     for name in policy.roles:
         world.ref(name)
@@ -229,7 +229,7 @@ def test_a_chain_of_admins_goes_from_its_end() -> None:
     world.member("b", "g", by="a", admin=True)
     world.member("c", "g", by="b")
     gone = [taken(world, "a"), taken(world, "b", by="a"), taken(world, "c", by="b")]
-    found = with_dependents(gone, world.state)
+    found: List[Any] = with_dependents(gone, world.state)
     assert {c.member.name: c.depth for c in found} == {"a": 0, "b": 1, "c": 2}
 
 
@@ -264,7 +264,7 @@ def test_what_a_member_gave_itself_ends_with_its_membership() -> None:
     world = World()
     world.member("m", "g", admin=True)
     world.member("m", "g", by="m")
-    found = with_dependents([taken(world, "m")], world.state)
+    found: List[Any] = with_dependents([taken(world, "m")], world.state)
     assert not [change for change in found if isinstance(change, AddMember)]
     assert [change.grantor.name for change in found if isinstance(change, RemoveMember)] == ["postgres", "m"]
 
@@ -274,7 +274,7 @@ def test_a_lowering_of_a_row_that_goes_altogether_is_left_out() -> None:
     world.member("boss", "g", admin=True)
     world.member("m", "g", by="boss")
     lowering = taken(world, "m", by="boss", option="set")
-    found = with_dependents([taken(world, "boss"), lowering], world.state)
+    found: List[Any] = with_dependents([taken(world, "boss"), lowering], world.state)
     assert lowering not in found
     (again,) = [change for change in found if isinstance(change, AddMember)]
     assert again.options["set"] is False

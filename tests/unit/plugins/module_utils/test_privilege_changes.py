@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.defaults import default_changes
@@ -99,7 +99,10 @@ def test_a_surplus_grant_option_goes_without_the_privilege() -> None:
 def test_a_missing_grant_option_is_an_upgrade() -> None:
     world = server()
     world.table("s", "t", "o", ("a", "SELECT", "o"))
-    (change,) = world.plan(manifest(rule("a", "SELECT", "table", "s", "t", with_grant_option=True))).changes
+    changes: Sequence[Any] = world.plan(
+        manifest(rule("a", "SELECT", "table", "s", "t", with_grant_option=True))
+    ).changes
+    (change,) = changes
     assert change.upgrade
     assert change.with_grant_option
 
@@ -234,7 +237,8 @@ def test_a_global_layer_is_claimed_by_owner_and_kind_only() -> None:
     for kind, privilege in (("table", "SELECT"), ("sequence", "USAGE")):
         world.default("o", None, kind, ("b", privilege, "o"))
     raw = manifest(default_privileges=[default("o", None, "table", "a", "SELECT")])
-    assert [(c.kind, c.grantee.name) for c in world.plan(raw).changes] == [("table", "a"), ("table", "b")]
+    changes: Sequence[Any] = world.plan(raw).changes
+    assert [(c.kind, c.grantee.name) for c in changes] == [("table", "a"), ("table", "b")]
 
 
 def test_a_default_privilege_in_a_missing_schema_is_a_problem() -> None:

@@ -155,7 +155,7 @@ def _settle(
             else:
                 known = fate.granted.get((change.grantee.oid, privilege), False)
                 fate.granted[change.grantee.oid, privilege] = known or change.with_grant_option
-    forced, again, problems = _orphans(bucket, entries, fate, relations.holders(bucket.target, after=True), state)
+    forced, again, problems = _orphans(bucket, fate, outer, relations.holders(bucket.target, after=True), state)
     extra: List[Union[Grant, Revoke]] = [
         *_regrants(bucket.target, again, state),
         *_revokes(bucket.target, forced, state),
@@ -191,13 +191,19 @@ def _settle(
 
 
 def _orphans(
-    bucket: Bucket, entries: Iterable[Entry], fate: _Fate, outer: FrozenSet[Tuple[int, str]], state: State
+    bucket: Bucket,
+    fate: _Fate,
+    before: FrozenSet[Tuple[int, str]],
+    after: FrozenSet[Tuple[int, str]],
+    state: State,
 ) -> Tuple[Set[Row], Dict[Tuple[int, str], bool], List[Problem]]:
     """Entries whose grantor loses its grant option: they have to go, and what is kept of them is granted by the owner.
 
-    Goes on until nothing is left without a grantor, because an entry that goes may itself have been a grantor's.
+    ``before`` and ``after``: who holds the option on the whole relation. Goes on until nothing is left without a
+    grantor, because an entry that goes may itself have been a grantor's.
     """
     owner = bucket.group.owner
+    entries = bucket.group.acl.entries
     forced: Set[Row] = set()
     again: Dict[Tuple[int, str], bool] = {}
     problems: List[Problem] = []
@@ -211,8 +217,9 @@ def _orphans(
         }
         holders |= {place for place, option in fate.granted.items() if option}
         # Where the option on the column itself goes, PostgreSQL does not ask for one on the whole relation.
-        holders |= outer - (had - holders)
-        orphans = [e for e in alive if e.grantor != owner and (e.grantor, e.privilege) not in holders]
+        holders |= after - (had - holders)
+        # What hung in the air before is no business of this run: PostgreSQL minds it as little.
+        orphans = [e for e in alive if e.grantor != owner and (e.grantor, e.privilege) in (had | before) - holders]
         if not orphans:
             return forced, again, problems
         for entry in sorted(orphans):

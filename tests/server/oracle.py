@@ -760,7 +760,7 @@ class Settling:
                     left[who, privilege, owner] = wish.option
                 elif wish.option and who != owner and not any(held):
                     left[who, privilege, owner] = True
-        self._orphans(given, left, can)
+        self._orphans(given, left, could, can)
         for (grantee, privilege, _grantor), option in back.items():
             self._owner_gives(left, grantee, privilege, option)
         self._unreachable(given, left, could)
@@ -810,30 +810,38 @@ class Settling:
             self.losers.add(who)
         return fate
 
-    def _orphans(self, given: dict[Given, bool], left: dict[Given, bool], can: set[tuple[str, str]]) -> None:
+    def _orphans(
+        self,
+        given: dict[Given, bool],
+        left: dict[Given, bool],
+        could: set[tuple[str, str]],
+        can: set[tuple[str, str]],
+    ) -> None:
         """What hangs on a grant option that goes is granted by the owner before, if it is kept."""
         had = {row[:2] for row, grantable in given.items() if grantable}
         while True:
             holders = {row[:2] for row, grantable in left.items() if grantable}
             # The option on the whole table supports what nothing on the column did.
             holders |= can - (had - holders)
-            orphans = [row for row in left if row[2] != self.owner and (row[2], row[1]) not in holders]
-            # What hung in the air already may do so until something else is done about it.
-            loose = self.expected.unrooted.get((self.key, self.column), set())
+            # What hung in the air already may go on doing so.
+            orphans = [
+                row
+                for row in left
+                if row[2] != self.owner and (row[2], row[1]) in (had | could) and (row[2], row[1]) not in holders
+            ]
             if not orphans:
                 return
             gone = {row: left.pop(row) for row in orphans}
             for (grantee, privilege, grantor), option in gone.items():
                 row = (grantee, privilege, grantor)
-                if row not in loose:
-                    self.revoked.add(row)
-                if row not in loose and (self.reading.ignored(grantee) or self.reading.ignored(grantor)):
+                self.revoked.add(row)
+                if self.reading.ignored(grantee) or self.reading.ignored(grantor):
                     # No statement may name it.
                     self.expected.refused.add("dependent_privileges")
                 rest = [o for other, o in left.items() if other[:2] == (grantee, privilege)]
                 if rest and (any(rest) or not option):
                     continue
-                if row not in loose and not self.managed and not self.wish(grantee, privilege).required:
+                if not self.managed and not self.wish(grantee, privilege).required:
                     self.expected.refused.add("dependent_privileges")
                 self._owner_gives(left, grantee, privilege, option)
 

@@ -163,3 +163,20 @@ grants:
     )
     assert "d=r*/postgres" in (db.acl("s.t") or ())
     assert db.column_acl("s.t", "a") == {"x=r/postgres"}
+
+
+def test_what_hung_in_the_air_before_stays_as_it_was(db: Database) -> None:
+    """d holds no option any more and is a superuser by now: what it gave and is declared is nothing to touch."""
+    db.sql(
+        "CREATE ROLE o; CREATE ROLE d; CREATE ROLE r; CREATE ROLE x; CREATE SCHEMA s; GRANT USAGE ON SCHEMA s TO PUBLIC"
+    )
+    db.sql(
+        "CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO o; GRANT SELECT ON s.t TO d WITH GRANT OPTION; GRANT SELECT ON s.t TO x"
+    )
+    db.sql("SET ROLE d; GRANT SELECT ON s.t TO r; RESET ROLE; ALTER ROLE d SUPERUSER; REVOKE SELECT ON s.t FROM d")
+    assert "r=r/d" in (db.acl("s.t") or ())
+    rule = "{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}}"
+    db.converge(
+        f"roles: [{{name: r}}, {{name: d, external: true}}, {{name: x}}]\nschemas: [{{name: s}}]\ngrants: [{rule}]"
+    )
+    assert db.acl("s.t") == {f"o={db.full}/o", "r=r/d"}

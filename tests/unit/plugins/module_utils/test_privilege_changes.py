@@ -152,6 +152,17 @@ def test_a_declared_default_privilege_permits_its_entry_without_requiring_it() -
     ]
 
 
+def test_a_permitted_entry_keeps_its_grant_option_where_nothing_makes_the_object_managed() -> None:
+    world = server()
+    world.table("s", "t", "o", ("a", "SELECT*", "o"), ("b", "INSERT", "o"))
+    world.default("o", None, "table", ("a", "SELECT", "o"))
+    raw = manifest(
+        rule("b", "INSERT", "table", "s", "t", ensure="absent"),
+        default_privileges=[default("o", None, "table", "a", "SELECT")],
+    )
+    assert world.sql(raw) == ['REVOKE INSERT ON TABLE "s"."t" FROM "b"']
+
+
 def test_all_means_what_the_server_has() -> None:
     raw = manifest(rule("a", "ALL", "table", "s", "t"))
     for version, there in ((16, False), (17, True)):
@@ -195,6 +206,15 @@ def test_an_absent_rule_on_a_table_takes_the_columns_as_well() -> None:
     world.column("s", table, "c", "o", ("a", "SELECT", "o"))
     raw = manifest(rule("a", "SELECT", "table", "s", "t", ensure="absent"))
     assert world.sql(raw) == ['REVOKE SELECT ("c") ON TABLE "s"."t" FROM "a"']
+
+
+@pytest.mark.parametrize("name", ["t", "*"])
+def test_what_a_rule_gives_on_a_table_it_does_not_give_on_its_columns_again(name: str) -> None:
+    world = server()
+    table = world.table("s", "t", "o", ("a", "SELECT", "o"))
+    world.column("s", table, "c", "o", ("b", "UPDATE", "o"))
+    raw = manifest(rule("a", "SELECT", "table", "s", name))
+    assert world.sql(raw) == ['REVOKE UPDATE ("c") ON TABLE "s"."t" FROM "b"']
 
 
 def test_an_owner_needs_no_column_privilege_beside_its_own() -> None:

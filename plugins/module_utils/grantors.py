@@ -181,6 +181,10 @@ def _settle(
             result.append(replace(ranked, run_as=change.grantor))
         elif powers.owns(grantor, owner):
             problems.append(_stuck(ranked, "it is a member of the owner, whose entries CASCADE leaves alone"))
+        elif _inherits_option(grantor, change.privileges, entries, powers):
+            # recursive_revoke in acl.c asks whether the grantor still has the option, by whatever way.
+            why = "it inherits the grant option from another role, so CASCADE leaves its entries alone"
+            problems.append(_stuck(ranked, why))
         else:
             cascades[grantor].update(change.privileges)
             result.append(replace(ranked, covered=True))
@@ -188,6 +192,11 @@ def _settle(
         below = max(depth.get((grantor, p), 1) for p in privileges)
         result.extend(_cascade(bucket, grantor, frozenset(privileges), fate, below, state))
     return result, problems
+
+
+def _inherits_option(grantor: int, privileges: FrozenSet[str], entries: Iterable[Entry], powers: Powers) -> bool:
+    acting = powers.acts_with(grantor) - {grantor}
+    return any(e.grantable and e.privilege in privileges and e.grantee in acting for e in entries)
 
 
 def _orphans(

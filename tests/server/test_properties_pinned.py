@@ -180,3 +180,21 @@ def test_what_hung_in_the_air_before_stays_as_it_was(db: Database) -> None:
         f"roles: [{{name: r}}, {{name: d, external: true}}, {{name: x}}]\nschemas: [{{name: s}}]\ngrants: [{rule}]"
     )
     assert db.acl("s.t") == {f"o={db.full}/o", "r=r/d"}
+
+
+def test_a_grantor_without_option_that_inherits_one_is_out_of_reach_of_cascade(db: Database) -> None:
+    db.sql(
+        "CREATE ROLE o; CREATE ROLE d; CREATE ROLE g; CREATE ROLE r; CREATE SCHEMA s; GRANT USAGE ON SCHEMA s TO PUBLIC"
+    )
+    db.sql("CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO o; GRANT SELECT ON s.t TO d, g WITH GRANT OPTION")
+    db.sql("SET ROLE d; GRANT SELECT ON s.t TO r; RESET ROLE; GRANT g TO d; REVOKE SELECT ON s.t FROM d")
+    assert "r=r/d" in (db.acl("s.t") or ())
+    rule = "{role: g, privileges: [SELECT], with_grant_option: true, object: {type: table, schema: s, name: t}}"
+    db.fails(
+        "roles: [{name: r}, {name: d}, {name: g}]\nschemas: [{name: s}]\nmemberships: [{role: g, members: [{name: d}]}]\n"
+        f"grants: [{rule}]",
+        "dependent_privileges",
+        "r",
+        "d",
+        "s.t",
+    )

@@ -100,6 +100,17 @@ def test_losing_only_the_grant_option_orphans_as_well() -> None:
     ]
 
 
+def test_an_entry_that_only_loses_its_option_still_is_the_privilege() -> None:
+    world = server(("a", "SELECT*", "o"), ("b", "SELECT*", "o"), ("b", "SELECT", "a"))
+    assert sorted(world.sql(manifest(select("b")))) == [
+        f'REVOKE GRANT OPTION FOR SELECT ON {T} FROM "b"',
+        f'REVOKE SELECT ON {T} FROM "a"',
+        f'REVOKE SELECT ON {T} FROM "b"',
+        'SET LOCAL ROLE "a"',
+        "SET LOCAL ROLE NONE",
+    ]
+
+
 def test_grantors_are_left_alone_while_nothing_is_revoked() -> None:
     raw = manifest(select("a", with_grant_option=True), select("b", with_grant_option=True), select("c"), select("d"))
     assert server(*CHAIN).sql(raw) == [f'GRANT SELECT ON {T} TO "d"']
@@ -156,6 +167,17 @@ def test_an_owner_reaches_a_grantors_entries_through_cascade_and_grants_the_rest
         f'REVOKE GRANT OPTION FOR SELECT ON {T} FROM "a" CASCADE',
         f'GRANT SELECT ON {T} TO "c"',
         f'GRANT SELECT ON {T} TO "a" WITH GRANT OPTION',
+    ]
+
+
+def test_a_grantor_without_an_option_of_its_own_is_given_one_to_start_cascade_from() -> None:
+    world = owner_only(("a", "SELECT*", "o"))
+    table = world.state.groups[0].members.objects()[0]
+    world.column("s", table, "c", "o", ("b", "SELECT", "a"))
+    assert world.sql(manifest(select("a", with_grant_option=True))) == [
+        f'GRANT SELECT ("c") ON {T} TO "a" WITH GRANT OPTION',
+        f'REVOKE GRANT OPTION FOR SELECT ("c") ON {T} FROM "a" CASCADE',
+        f'REVOKE SELECT ("c") ON {T} FROM "a"',
     ]
 
 
@@ -223,6 +245,19 @@ def test_a_revoked_option_takes_only_the_columns_options_along() -> None:
     assert (again.target.columns, again.with_grant_option) == (("c",), True)
     assert taken_along([revoke]) == {}
     assert taken_along([revoke], option_only=True) == {(world.oid("a"), "SELECT", world.oid("o")): {table.oid}}
+
+
+def test_a_column_that_loses_its_option_anyway_is_granted_again_without_it() -> None:
+    world = server(("a", "SELECT", "o"))
+    table = world.state.groups[0].members.objects()[0]
+    world.column("s", table, "c", "o", ("a", "SELECT*", "o"))
+    both = [
+        world.revoke(world.target("table", "s", [table], "o"), "a", "SELECT"),
+        world.revoke(world.target("table", "s", [table], "o", "c"), "a", "SELECT", option_only=True),
+    ]
+    again = with_columns(both, world.state)[-1]
+    assert isinstance(again, Grant)
+    assert (again.again, again.with_grant_option) == (True, False)
 
 
 def test_changes_that_differ_only_in_the_column_become_one() -> None:

@@ -24,6 +24,9 @@ from .state import Acl, Membership, Object, RoleRef, State
 #: The implicit group of whoever owns the connected database (PostgreSQL documentation, "Predefined Roles").
 DATABASE_OWNER = "pg_database_owner"
 
+#: Predefined roles that have USAGE on every schema (PostgreSQL documentation, "Predefined Roles").
+USE_EVERY_SCHEMA = frozenset({"pg_read_all_data", "pg_write_all_data"})
+
 
 class Powers:
     """Who may act as whom, with the memberships that the plan adds and before those that it removes."""
@@ -108,23 +111,37 @@ class Powers:
         if schema is None or self.is_superuser(role):
             return True
         acting = (*self.acts_with(role), PUBLIC_OID)
+        if any(self._state.ref(other).name in USE_EVERY_SCHEMA for other in acting):
+            return True
         return any("USAGE" in schema.acl.of(other) or (name, other) in self._usage for other in acting)
 
 
 class Acls:
-    """The ACL that a change's object has. Groups are decoded when somebody asks."""
+    """The ACLs that a change's objects and columns have. Groups are decoded when somebody asks."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._known: Dict[Tuple[str, int], Acl] = {}
+        self._known: Dict[Tuple[str, int, Optional[str]], Acl] = {}
 
-    def of(self, target: Target) -> Acl:
-        """The ACL of the target's objects, which are alike; for columns that of their relation."""
+    def _of(self, kind: str, oid: int, column: Optional[str]) -> Acl:
         if not self._known:
             for group in shared_groups(self._state) + list(self._state.groups):
-                if group.column is None:
-                    self._known.update(((group.kind, item.oid), group.acl) for item in group.members.objects())
-        return self._known.get((target.kind, target.objects[0].oid), Acl())
+                self._known.update(
+                    ((group.kind, item.oid, group.column), group.acl) for item in group.members.objects()
+                )
+        return self._known.get((kind, oid, column), Acl())
+
+    def grantable(self, target: Target, role: int, privilege: str) -> bool:
+        """Whether the role may pass the privilege on: on every object of the target, or on each of its columns."""
+
+        def holds(oid: int, column: Optional[str]) -> bool:
+            entries = self._of(target.kind, oid, column).of(role).get(privilege, ())
+            return any(entry.grantable for entry in entries)
+
+        return all(
+            holds(item.oid, None) or (bool(target.columns) and all(holds(item.oid, c) for c in target.columns))
+            for item in target.objects
+        )
 
 
 class Rivals:
@@ -198,10 +215,7 @@ def _may_pass_on(change: Union[Grant, Revoke], acting: FrozenSet[int], acls: Acl
     """Whether the executor holds the grant option: for a GRANT any, for a REVOKE as the grantor of the entry."""
     if isinstance(change, Revoke):
         return change.grantor.oid in acting and change.grantor.oid != change.target.owner.oid
-    acl = acls.of(change.target)
-    return any(
-        all(any(entry.grantable for entry in acl.of(role).get(p, ())) for p in change.privileges) for role in acting
-    )
+    return any(all(acls.grantable(change.target, role, p) for p in change.privileges) for role in acting)
 
 
 def _problem(change: Union[Grant, Revoke], executor: RoleRef) -> Problem:

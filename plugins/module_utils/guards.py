@@ -79,7 +79,8 @@ def guard_problems(plan: Plan, policy: Policy, options: Options, state: State, s
     for ref, count in sorted(lost.items(), key=lambda item: item[0].name):
         reasons = [reason for oid in heirs[ref] for reason in _reasons(oid, ref, state, stakes)][:MOST_REASONS]
         if reasons:
-            message = f"undeclared role {ref.name} would lose {count} privileges and {' and '.join(reasons)}"
+            what = "1 privilege" if count == 1 else f"{count} privileges"
+            message = f"undeclared role {ref.name} would lose {what} and {' and '.join(reasons)}"
             problems.append(_problem(ref.name, message, hint))
     return problems
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Iterable, Iterator, List, Optional, Tuple
 
-_TOKEN = re.compile(r'"(?:[^"]|"")*"|[^\W\d][\w$]*|\d+|::|[^\s\w]', re.UNICODE)
+_TOKEN = re.compile(r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'|[^\W\d][\w$]*|\d+|::|[^\s\w]', re.UNICODE)
 
 # Type names of several words (PostgreSQL's grammar, "Typename"); the first word may never be taken for an argument
 # name.

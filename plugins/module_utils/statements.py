@@ -118,14 +118,15 @@ def text(composed: Any) -> str:
     return str(composed.as_string(None))
 
 
-def statement_of(change: Change) -> str:
+def statement_of(change: Change, *, brief: bool = False) -> str:
     """The statement that one change would be by itself; empty where no statement can."""
     if isinstance(change, (GrantDefault, RevokeDefault)) and change.kind not in KINDS:
         return ""
     try:
-        (statement,) = statements([change], {}, 0)
+        (statement, *more) = statements([change], {}, 0, brief=brief)
     except UnicodeEncodeError:
         return ""  # the name holds bytes that no statement can spell
+    statement = "; ".join([statement, *more])
     if isinstance(change, Revoke) and change.grantor.oid != change.target.owner.oid:
         # An owner's REVOKE does not reach what another grantor gave.
         grantor = text(role(change.grantor))

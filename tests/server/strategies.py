@@ -471,8 +471,8 @@ class World:
 
     def make_defaults(self, most: int = 4) -> None:
         for _number in range(_count(self.draw, 2, most)):
-            kind = self.draw(st.sampled_from(["table", "table", "sequence", "function", "schema", "type",
-                                               *(["large_object"] if self.version >= 18 else [])]))  # fmt: skip
+            kinds = ["table", "table", "sequence", "function", "schema", "type"]
+            kind = self.draw(st.sampled_from([*kinds, *(["large_object"] if self.version >= 18 else [])]))
             schema = None if kind in ("schema", "large_object") else self.draw(st.sampled_from([None, *self.schemas]))
             place = "" if schema is None else f" IN SCHEMA {q(schema)}"
             words = ", ".join(_some(self.draw, PRIVILEGES[kind]))

@@ -64,8 +64,7 @@ def _single(change: Union[Grant, Revoke], *, brief: bool) -> Iterator[Tuple[Unio
     if brief and len(target.objects) > SHOWN:
         names = ", ".join(item.label for item in target.objects[:SHOWN])
         label = f"{names} and {len(target.objects) - SHOWN} more"
-        few = target._replace(objects=target.objects[:SHOWN])
-        yield replace(change, target=few), object_of(target.kind, target.schema, label, columns)
+        yield change, object_of(target.kind, target.schema, label, columns)
         return
     for item in target.objects:
         one: Target = target._replace(objects=(item,))
@@ -103,7 +102,7 @@ def suppressed_items(changes: Iterable[Union[Revoke, RevokeDefault]], *, brief: 
                     "owner": change.target.owner.name,
                     "privileges": ordered(change.privileges, change.target.kind),
                     "grantor": change.grantor.name,
-                    "sql": statement_of(single),
+                    "sql": statement_of(single, brief=brief),
                 }
             )
     return sorted(items, key=_place)
@@ -136,13 +135,13 @@ def withheld_items(withheld: Iterable[Withheld], *, brief: bool) -> List[Dict[st
     for item in withheld:
         if isinstance(item.change, (Grant, Revoke)):
             for single, described in _single(item.change, brief=brief):
-                items.append(_withheld(item, single, described))
+                items.append(_withheld(item, single, described, brief=brief))
         else:
-            items.append(_withheld(item, item.change, None))
+            items.append(_withheld(item, item.change, None, brief=brief))
     return sorted(items, key=_place)
 
 
-def _withheld(item: Withheld, change: Change, described: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+def _withheld(item: Withheld, change: Change, described: Optional[Dict[str, Any]], *, brief: bool) -> Dict[str, Any]:
     role: Optional[str] = None
     privileges: List[str] = []
     if isinstance(change, (Grant, Revoke)):
@@ -162,6 +161,6 @@ def _withheld(item: Withheld, change: Change, described: Optional[Dict[str, Any]
         "role": role,
         "object": described,
         "privileges": privileges,
-        "sql": statement_of(change),
+        "sql": statement_of(change, brief=brief),
         "reason": item.reason,
     }

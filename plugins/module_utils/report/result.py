@@ -181,7 +181,7 @@ def _size(result: Any) -> int:
 
 
 def _cut(result: Dict[str, Any]) -> None:
-    """Cut the lists that are still too long, the longest first, and say so in their last item."""
+    """Halve the lists that are still too long, the longest first. ``truncated`` says so."""
     while _size(result) > LARGEST:
         name = max(("sql", "suppressed_revokes", "withheld", "diff"), key=lambda key: len(json.dumps(result[key])))
         if name == "diff":

@@ -86,7 +86,7 @@ def test_whoever_inherits_the_loser_counts_but_no_superuser() -> None:
     change = case.revoke("x")
     stakes = dict.fromkeys(("heir", "setter", "root"), CONNECTED)
     assert case.messages(change, stakes=stakes) == [
-        "undeclared role x would lose 1 privileges and is inherited by heir, who is connected"
+        "undeclared role x would lose 1 privilege and is inherited by heir, who is connected"
     ]
     assert case.at_stake(change) == sorted([case.world.oid("x"), case.world.oid("heir")])
 

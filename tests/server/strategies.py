@@ -610,7 +610,7 @@ class Author:
                 )
             ):
                 target = {"type": kind} if kind == "schema" else {"type": kind, "name": "*"}
-                grant = {"privileges": self._privileges(kind), "object": target}
+                grant: dict[str, Any] = {"privileges": self._privileges(kind), "object": target}
                 if _maybe(self.draw, 6):
                     grant["with_grant_option"] = True
                 profile["grants"].append(grant)
@@ -742,7 +742,7 @@ class Author:
                     role = "public"
                 if _maybe(draw, 4):
                     words = ["temp" if word == "TEMPORARY" else word.lower() for word in words] + words[:1]
-                grant = {"role": role, "privileges": words, "object": target}
+                grant: dict[str, Any] = {"role": role, "privileges": words, "object": target}
                 if columns:
                     grant["columns"] = columns
                 if present and role.upper() != PUBLIC and _maybe(draw, 3):

@@ -293,7 +293,7 @@ class Walk:
         assert not again.failed, again.text
         assert again.sql == [], "a second run still had something to do"
         assert oracle.read(self.db.connection) == after
-        return result.changed
+        return bool(result.changed)
 
 
 def test_a_random_walk(server: Cluster, runner: Runner) -> None:

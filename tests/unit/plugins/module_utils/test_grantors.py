@@ -338,6 +338,15 @@ def test_usage_comes_from_public_from_a_group_and_from_the_plan() -> None:
     assert powers(world, world.grant(target, "x", "USAGE")).uses_schema(world.oid("x"), "shut")
 
 
+@pytest.mark.parametrize("group", ["pg_read_all_data", "pg_write_all_data"])
+def test_the_roles_that_reach_all_data_use_every_schema(group: str) -> None:
+    world = World()
+    world.schema("shut", "o")
+    world.member("m", group)
+    assert powers(world).uses_schema(world.oid("m"), "shut")
+    assert not powers(world).uses_schema(world.oid("x"), "shut")
+
+
 # ---- authorize -------------------------------------------------------------------------------------------------------
 
 
@@ -382,6 +391,16 @@ def test_a_grant_option_suffices_for_a_grant_but_not_for_the_owners_revoke() -> 
     changes, (problem,) = authorized(world, revoke=True)
     assert changes == []
     assert problem.code == "insufficient_privilege"
+
+
+def test_a_grant_option_on_the_very_columns_suffices() -> None:
+    world = server(executor="deploy")
+    table = world.state.groups[0].members.objects()[0]
+    world.column("s", table, "c", "o", ("deploy", "SELECT*", "o"))
+    for columns, enough in ((("c",), True), (("c", "d"), False), ((), False)):
+        change = world.grant(world.target("table", "s", [table], "o", *columns), "b", "SELECT")
+        _changes, problems = authorize([change], world.state, powers(world, change))
+        assert (problems == []) is enough, columns
 
 
 def test_beside_an_own_grant_option_the_owners_name_is_safer() -> None:

@@ -324,6 +324,7 @@ def test_brief_items_name_three_objects_and_count_exactly() -> None:
     change = Revoke(table("a", "b", "c", "d", "e"), A, SELECT, O)
     (item,) = suppressed_items([change], brief=True)
     assert item["object"]["name"] == "a, b, c and 2 more"
+    assert item["sql"] == 'REVOKE SELECT ON TABLE "s"."a", "s"."b", "s"."c" /* and 2 more */ FROM "a"'
     assert suppressed_counts([change]) == {"a": 5}
 
 

@@ -32,6 +32,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.signatures imp
         ("VARIADIC a integer[]", ("integer[]",)),
         ("a integer DEFAULT 5, b text = 'x'", ("integer", "text")),
         ("a integer default f(1, 2), b text", ("integer", "text")),
+        ("a text DEFAULT 'x, y)', b integer = 'it''s'", ("text", "integer")),
         ("double precision", ("double precision",)),
         ("x double precision", ("double precision",)),
         ("timestamp with time zone", ("timestamp with time zone",)),

@@ -170,9 +170,6 @@ NAMED_KINDS: Tuple[str, ...] = (
 #: Kinds whose objects every database of a cluster shares.
 SHARED_KINDS: FrozenSet[str] = frozenset({"database", "tablespace", "parameter"})
 
-#: Kinds that a manifest cannot name yet.
-KINDS_NOT_YET: FrozenSet[str] = frozenset()
-
 #: Other spellings of a privilege that SQL accepts.
 PRIVILEGE_ALIASES: Mapping[str, str] = {"TEMP": "TEMPORARY"}
 

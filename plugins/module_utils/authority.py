@@ -104,6 +104,17 @@ class Powers:
         login = self._state.server.session_user
         return self.is_superuser(login) or role in self.may_set(login)
 
+    def lending(self, role: RoleRef, name: str) -> Optional[LendUsage]:
+        """How to let the role use the schema for a moment; None where nobody here may."""
+        schema = self._state.schema_named(name)
+        if schema is None:
+            return None
+        if self.owns(self._state.server.current_user, schema.owner):
+            return LendUsage(role, name)
+        if self.can_become(schema.owner):
+            return LendUsage(role, name, self._state.ref(schema.owner))
+        return None
+
     def uses_schema(self, role: int, name: Optional[str]) -> bool:
         """Whether the role has USAGE on a schema, so that it can name what lies in it."""
         schema = self._state.schema_named(name) if name is not None else None
@@ -201,10 +212,14 @@ def authorize(changes: Sequence[Change], state: State, powers: Powers) -> Tuple[
             if powers.uses_schema(executor, change.target.schema):
                 result.append(change)
             else:
-                problems.append(_no_usage(change, state.ref(executor)))
+                problems.append(no_usage(change, state.ref(executor)))
         elif powers.can_become(owner.oid):
             if not powers.uses_schema(owner.oid, change.target.schema):
-                result.append(LendUsage(owner, str(change.target.schema)))
+                lending = powers.lending(owner, str(change.target.schema))
+                if lending is None:
+                    problems.append(no_usage(change, owner))
+                    continue
+                result.append(lending)
             result.append(replace(change, run_as=owner))
         else:
             problems.append(_problem(change, state.ref(executor)))
@@ -244,7 +259,8 @@ def _rival(change: Revoke, executor: RoleRef) -> Problem:
     )
 
 
-def _no_usage(change: Union[Grant, Revoke], executor: RoleRef) -> Problem:
+def no_usage(change: Union[Grant, Revoke], executor: RoleRef) -> Problem:
+    """A problem: the role in whose name the statement would run cannot name the object."""
     schema = change.target.schema
     return Problem(
         role=change.grantee.name,

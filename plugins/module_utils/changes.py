@@ -167,10 +167,14 @@ class Revoke:
 
 @dataclass(frozen=True)
 class LendUsage:
-    """Let a role use a schema for as long as it takes to run statements in its name."""
+    """Let a role use a schema for as long as it takes to run statements in its name.
+
+    ``run_as``: the schema's owner where the executor has to act in its name for that.
+    """
 
     role: RoleRef
     schema: str
+    run_as: Optional[RoleRef] = None
 
 
 @dataclass(frozen=True)

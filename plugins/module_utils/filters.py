@@ -125,7 +125,9 @@ def self_protection(change: Change, context: Context) -> Optional[str]:
 
 
 def extension_member(change: Change, context: Context) -> Optional[str]:
-    """Surplus on an object that belongs to an extension."""
+    """Surplus on an object that belongs to an extension, and what a wildcard leaves out there."""
+    if isinstance(change, Grant) and change.target.extension:
+        return "extension"
     if isinstance(change, Revoke) and change.target.extension and not change.explicit:
         return "extension"
     return None

@@ -17,8 +17,8 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
-from .authority import Powers, label_of
-from .changes import Change, Grant, LendUsage, Revoke, Target
+from .authority import Powers, label_of, no_usage
+from .changes import Change, Grant, Revoke, Target
 from .diff.privileges import Bucket, Relations
 from .keep import taken_along
 from .problems import Problem
@@ -177,7 +177,11 @@ def _settle(
             problems.append(_stuck(ranked, "a superuser's revoke acts as the owner"))
         elif holds and powers.can_become(grantor):
             if not powers.uses_schema(grantor, bucket.target.schema):
-                result.append(LendUsage(change.grantor, str(bucket.target.schema)))
+                lending = powers.lending(change.grantor, str(bucket.target.schema))
+                if lending is None:
+                    problems.append(no_usage(change, change.grantor))
+                    continue
+                result.append(lending)
             result.append(replace(ranked, run_as=change.grantor))
         elif powers.owns(grantor, owner):
             problems.append(_stuck(ranked, "it is a member of the owner, whose entries CASCADE leaves alone"))

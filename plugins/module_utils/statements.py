@@ -385,23 +385,34 @@ def _privilege(name: str, columns: Tuple[str, ...]) -> Any:
 
 def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], session_role: Optional[str]) -> Iterator[Any]:
     """The statements with the role set in whose name each runs, and a schema lent where that role cannot use it."""
-    lent = {(lend.role, lend.schema) for lend in lends}
-    back = sql.Identifier(session_role) if session_role else sql.SQL("NONE")
+    lenders = {(lend.role, lend.schema): lend.run_as for lend in lends}
+    # Never RESET ROLE, which goes back to the login and not to session_role.
+    back = sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(session_role) if session_role else sql.SQL("NONE"))
     for run_as, found in itertools.groupby(composed, key=lambda item: item.batch.run_as):
         section = list(found)
-        if run_as is not None:
-            schemas = sorted({schema for item in section for schema in item.schemas if (run_as, schema) in lent})
-            names = sql.SQL(", ").join([sql.Identifier(schema) for schema in schemas])
-            if schemas:
-                yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(names, role(run_as))
-            yield sql.SQL("SET LOCAL ROLE {}").format(role(run_as))
+        if run_as is None:
+            for item in section:
+                yield from item.statements
+            continue
+        schemas: Dict[Optional[RoleRef], List[str]] = defaultdict(list)
+        for schema in sorted({schema for item in section for schema in item.schemas if (run_as, schema) in lenders}):
+            schemas[lenders[run_as, schema]].append(schema)
+        yield from _lend("GRANT USAGE ON SCHEMA {} TO {}", run_as, schemas, back)
+        yield sql.SQL("SET LOCAL ROLE {}").format(role(run_as))
         for item in section:
             yield from item.statements
-        if run_as is not None:
-            # Never RESET ROLE, which goes back to the login and not to session_role.
-            yield sql.SQL("SET LOCAL ROLE {}").format(back)
-            if schemas:
-                yield sql.SQL("REVOKE USAGE ON SCHEMA {} FROM {}").format(names, role(run_as))
+        yield back
+        yield from _lend("REVOKE USAGE ON SCHEMA {} FROM {}", run_as, schemas, back)
+
+
+def _lend(statement: str, to: RoleRef, schemas: Mapping[Optional[RoleRef], List[str]], back: Any) -> Iterator[Any]:
+    for lender, names in schemas.items():
+        if lender is not None:
+            yield sql.SQL("SET LOCAL ROLE {}").format(role(lender))
+        listed = sql.SQL(", ").join([sql.Identifier(name) for name in names])
+        yield sql.SQL(statement).format(listed, role(to))
+        if lender is not None:
+            yield back
 
 
 def _name(item: Object, schema: Optional[str], keyword: str) -> Any:

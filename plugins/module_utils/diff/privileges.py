@@ -180,7 +180,7 @@ def _buckets(
 ) -> Iterator[Tuple[Optional[List[Object]], Grantees, Grantees]]:
     """The group in parts to decide alike: each named object singly, then the rest (None for the whole group).
 
-    With each part all rules about it, and those of them that name it. Wildcards leave out what belongs to an extension.
+    With each part all rules about it, and those of them that name it.
     """
     wildcard = _wildcard(group, schema, rules)
     place = (group.kind, schema or "")
@@ -199,15 +199,19 @@ def _buckets(
         named = rules.named.get((group.kind, schema, key, group.column), {})
         if group.column is not None:
             named = _over(named, _absent(rules.named.get((group.kind, schema, key, None), {})))
-        yield [item], _over(named, wildcard), named
+        # Naming an extension's object makes it managed; it does not make wildcards reach it.
+        yield [item], named if group.extension and _claimed(named) else _over(named, wildcard), named
     if rest:
         yield rest, wildcard, {}
 
 
 def _wildcard(group: Group, schema: Optional[str], rules: BoundRules) -> Grantees:
-    if schema is None or group.extension:
+    if schema is None:
         return {}
     found = rules.wildcards.get((group.kind, schema, group.column), {})
+    if group.extension:
+        # A wildcard leaves out what belongs to an extension. What it would give there is reported, see filters.
+        return {grantee: Wanted(wanted.present, set(), wanted.option) for grantee, wanted in found.items()}
     if group.column is None:
         return found
     return _over(found, _absent(rules.wildcards.get((group.kind, schema, None), {})))

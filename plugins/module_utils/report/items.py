@@ -134,8 +134,10 @@ def withheld_items(withheld: Iterable[Withheld], *, brief: bool) -> List[Dict[st
     items: List[Dict[str, Any]] = []
     for item in withheld:
         if isinstance(item.change, (Grant, Revoke)):
-            for single, described in _single(item.change, brief=brief):
-                items.append(_withheld(item, single, described, brief=brief))
+            # An extension may bring hundreds of objects, and all of them are passed by for the same reason.
+            few = brief or item.reason == "extension"
+            for single, described in _single(item.change, brief=few):
+                items.append(_withheld(item, single, described, brief=few))
         else:
             items.append(_withheld(item, item.change, None, brief=brief))
     return sorted(items, key=_place)

@@ -126,7 +126,11 @@ def test_a_named_rule_says_nothing_against_the_wildcards_other_privileges() -> N
 def test_a_wildcard_passes_by_what_belongs_to_an_extension() -> None:
     world = server()
     world.objects("table", "s", ["t"], "o", extension=True)
-    assert world.sql(manifest(rule("a", "SELECT", "table", "s", "*"))) == []
+    wildcard = manifest(rule("a", "SELECT", "table", "s", "*"))
+    assert world.sql(wildcard) == []
+    assert [(type(item.change).__name__, item.reason) for item in world.plan(wildcard).withheld] == [
+        ("Grant", "extension")
+    ]
     assert world.sql(manifest(rule("a", "SELECT", "table", "s", "t"))) == ['GRANT SELECT ON TABLE "s"."t" TO "a"']
 
 

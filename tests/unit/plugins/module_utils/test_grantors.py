@@ -372,13 +372,20 @@ def test_who_may_only_set_the_owners_role_runs_in_the_owners_name() -> None:
     assert not problems
 
 
-def test_an_owner_that_cannot_use_its_own_schema_is_lent_it() -> None:
+def test_an_owner_that_cannot_use_the_schema_is_lent_it_by_the_schemas_owner() -> None:
     world = World(executor="deploy")
-    world.schema("s", "postgres")
+    world.schema("s", "so")
     world.table("s", "t", "o")
     world.member("deploy", "o", inherit=False)
+    changes, (problem,) = authorized(world)
+    assert changes == []
+    assert (problem.code, problem.message.partition(",")[0]) == (
+        "insufficient_privilege",
+        "o may not use schema s",
+    )
+    world.member("deploy", "so", inherit=False)
     (lend, change), problems = authorized(world)
-    assert lend == LendUsage(world.ref("o"), "s")
+    assert lend == LendUsage(world.ref("o"), "s", world.ref("so"))
     assert change.run_as == world.ref("o")
     assert not problems
 

@@ -141,7 +141,9 @@ def privilege_changes(
             )
             if foreign:
                 onward.append(Bucket(group, target, grantees, managed))
-            changes.extend(_changes(differences, target, state, relations))
+            # What a rule gives by name it gives on an extension's object too.
+            giving = target._replace(extension=target.extension and not named)
+            changes.extend(_changes(differences, target, giving, state, relations))
     warnings = [
         f"{owner} owns {label}: an owner's own privileges are never taken away, so ensure: absent does nothing there"
         for owner, label in sorted(owners_spared)
@@ -150,8 +152,9 @@ def privilege_changes(
 
 
 def _changes(
-    differences: Iterable[_Difference], target: Target, state: State, relations: Relations
+    differences: Iterable[_Difference], target: Target, giving: Target, state: State, relations: Relations
 ) -> Iterator[Union[Grant, Revoke]]:
+    """The differences as changes: ``target`` for what is taken, ``giving`` for what is given."""
     for grantee, privileges, grantor, option, explicit, upgrade in differences:
         ref = state.ref(grantee)
         if grantor is not None:
@@ -161,9 +164,9 @@ def _changes(
             for privilege in sorted(privileges):
                 lacking = tuple(i for i in target.objects if privilege not in relations.acl(i.oid).of(grantee))
                 if lacking:
-                    yield Grant(target._replace(objects=lacking), ref, frozenset((privilege,)), option)
+                    yield Grant(giving._replace(objects=lacking), ref, frozenset((privilege,)), option)
         else:
-            yield Grant(target, ref, privileges, option, upgrade)
+            yield Grant(giving, ref, privileges, option, upgrade)
 
 
 def _claimed(grantees: Grantees) -> bool:
@@ -199,8 +202,8 @@ def _buckets(
         named = rules.named.get((group.kind, schema, key, group.column), {})
         if group.column is not None:
             named = _over(named, _absent(rules.named.get((group.kind, schema, key, None), {})))
-        # Naming an extension's object makes it managed; it does not make wildcards reach it.
-        yield [item], named if group.extension and _claimed(named) else _over(named, wildcard), named
+        # Naming an extension's object does not make wildcards reach it.
+        yield [item], named if group.extension else _over(named, wildcard), named
     if rest:
         yield rest, wildcard, {}
 

@@ -222,7 +222,6 @@ class Server:
     in_recovery: bool
     session_user: int
     current_user: int
-    locks: int = 0
 
 
 @dataclass(frozen=True)

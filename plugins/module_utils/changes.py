@@ -55,6 +55,36 @@ class CommentRole:
 
 
 @dataclass(frozen=True)
+class SetConfig:
+    """Set or reset one cluster-wide setting of a role (ALTER ROLE ... SET).
+
+    ``value`` is None for RESET; a list setting has one text for each element, any other exactly one. ``before`` is what
+    the catalog holds, None for nothing.
+    """
+
+    role: RoleRef
+    name: str
+    value: Optional[Tuple[str, ...]]
+    before: Optional[str]
+    source: str
+    created: bool = False
+
+
+@dataclass(frozen=True)
+class SetPassword:
+    """Set a role's password, or with ``clear`` take it away. The password itself is not here: ``apply`` asks the policy.
+
+    ``encryption`` is what the manifest says (``scram-sha-256`` or ``server``). ``created``: the run creates the role.
+    """
+
+    role: RoleRef
+    source: str
+    encryption: str = "scram-sha-256"
+    clear: bool = False
+    created: bool = False
+
+
+@dataclass(frozen=True)
 class AddMember:
     """Grant a membership, or raise options of one.
 
@@ -206,7 +236,7 @@ class RevokeDefault:
     claimed: bool = True
 
 
-RoleChange = Union[CreateRole, AlterRole, CommentRole]
+RoleChange = Union[CreateRole, AlterRole, CommentRole, SetConfig, SetPassword]
 MemberChange = Union[AddMember, RemoveMember]
 SchemaChange = Union[CreateSchema, AlterSchemaOwner]
 PrivilegeChange = Union[Grant, Revoke, GrantDefault, RevokeDefault]
@@ -214,6 +244,8 @@ Change = Union[
     CreateRole,
     AlterRole,
     CommentRole,
+    SetConfig,
+    SetPassword,
     AddMember,
     RemoveMember,
     CreateSchema,

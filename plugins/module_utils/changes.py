@@ -72,16 +72,28 @@ class SetConfig:
 
 @dataclass(frozen=True)
 class SetPassword:
-    """Set a role's password, or with ``clear`` take it away. The password itself is not here: ``apply`` asks the policy.
+    """Set a role's password, or with ``clear`` take it away. The password itself is not here: ``apply`` has it.
 
-    ``encryption`` is what the manifest says (``scram-sha-256`` or ``server``). ``created``: the run creates the role.
+    ``created``: the run creates the role. ``ours``: this collection set the stored password; False only with ``clear``.
     """
 
     role: RoleRef
     source: str
-    encryption: str = "scram-sha-256"
     clear: bool = False
     created: bool = False
+    external: bool = False
+    ours: bool = True
+
+
+@dataclass(frozen=True)
+class CreateStore:
+    """Make the table of password fingerprints, and its schema where that is missing too.
+
+    ``grantees``: roles that the executor's default privileges would let in.
+    """
+
+    schema: bool
+    grantees: Tuple[RoleRef, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -236,7 +248,7 @@ class RevokeDefault:
     claimed: bool = True
 
 
-RoleChange = Union[CreateRole, AlterRole, CommentRole, SetConfig, SetPassword]
+RoleChange = Union[CreateRole, AlterRole, CommentRole, SetConfig, SetPassword, CreateStore]
 MemberChange = Union[AddMember, RemoveMember]
 SchemaChange = Union[CreateSchema, AlterSchemaOwner]
 PrivilegeChange = Union[Grant, Revoke, GrantDefault, RevokeDefault]
@@ -246,6 +258,7 @@ Change = Union[
     CommentRole,
     SetConfig,
     SetPassword,
+    CreateStore,
     AddMember,
     RemoveMember,
     CreateSchema,

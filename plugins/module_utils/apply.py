@@ -19,16 +19,19 @@ except ImportError:  # the module reports the missing library before it gets her
     pass
 
 from . import catalog
-from .changes import CreateRole, CreateSchema, Plan
+from .changes import CreateRole, CreateSchema, Plan, SetPassword
+from .diff.passwords import PasswordOptions, verifying
 from .diff.targets import Lookups, qualified
 from .failure import Failure, of_problems
 from .filters import Options
 from .guards import guard_problems, roles_at_stake
+from .password_sending import Hidden, hidden, remember, with_key
 from .plan import Outcome, make_plan, only_known
 from .policy import Policy
 from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
+from .sending import failure_of, send
 from .signatures import split_signature, type_texts
 from .state import Server, State
 from .statements import inventory_of, statements
@@ -52,15 +55,6 @@ PINS: Mapping[str, str] = {
     "idle_in_transaction_session_timeout": "0",
 }
 
-# Raised by a statement of a checked plan, these mean that another session changed the same things at the same time.
-_COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000"})
-_CODES = {
-    "42501": "insufficient_privilege",
-    "2BP01": "dependent_privileges",
-    "55P03": "lock_timeout",
-    "25006": "read_only_server",
-    "53200": "too_many_locks",
-}
 # A GRANT or REVOKE that the executor may not give is answered with one of these warnings and nothing else.
 _FUTILE = {"01006", "01007"}
 
@@ -80,11 +74,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run is run, beside the policy options. ``statement_timeout`` in seconds, 0 for none."""
+    """How a run is run, beside the policy options. ``statement_timeout`` in seconds, 0 for none. ``key_file``: where a
+    fingerprint key is to be made.
+    """
 
     check_mode: bool = False
     session_role: Optional[str] = None
     statement_timeout: int = 0
+    passwords: PasswordOptions = field(default_factory=PasswordOptions)
+    key_file: Optional[str] = None
 
 
 @dataclass
@@ -112,9 +110,12 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
         with clock.stage("begin"):
             begin(connection, settings)
         with clock.stage("inspect"):
-            state, scope, lookups = inspect(connection, policy)
+            state, scope, lookups = inspect(connection, policy, settings.passwords)
         with clock.stage("plan"):
-            outcome = make_plan(policy, state, scope, lookups, options, check_mode=settings.check_mode)
+            passwords = settings.passwords
+            outcome = make_plan(
+                policy, state, scope, lookups, options, passwords=passwords, check_mode=settings.check_mode
+            )
             plan = outcome.plan
             try:
                 sql = statements(
@@ -124,7 +125,7 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
                 sql = []  # a name that cannot be spelt is among the problems
         if outcome.problems:
             raise of_problems(outcome.problems, plan=sql or None)
-        warnings = [*plan.warnings, *_about_the_server(state.server)]
+        warnings = [*plan.warnings, *_about_the_server(state.server), *_about_passwords(plan, state, settings)]
         with clock.stage("guard"):
             guards = _guards(connection, plan, policy, options, state)
         if settings.check_mode:
@@ -135,9 +136,15 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
             if state.server.in_recovery:
                 raise Failure("read_only_server", "This server is a standby and there is something to do.", plan=sql)
             with clock.stage("apply"):
-                run(connection, sql)
+                passwords = with_key(passwords, plan, settings.key_file)
+                run(connection, sql, hidden(connection, plan, policy, state))
+                remember(connection, plan, policy, state, passwords)
             with clock.stage("verify"):
-                verify(connection, policy, options, state, plan)
+                verify(connection, policy, options, state, plan, passwords)
+            with clock.stage("commit"):
+                commit(connection)
+        elif not state.server.in_recovery and remember(connection, plan, policy, state, passwords):
+            # Records that moved to another store, or whose role is gone: nothing that anybody has to know of.
             with clock.stage("commit"):
                 commit(connection)
         return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
@@ -162,7 +169,7 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
     session_role = psycopg.sql.Identifier(settings.session_role) if settings.session_role else psycopg.sql.SQL("NONE")
     opening.append(psycopg.sql.SQL("SET LOCAL ROLE {}").format(session_role).as_string(None))
     try:
-        _send(connection, opening)
+        send(connection, opening)
     except Failure as failure:
         if settings.session_role and failure.sqlstate in ("22023", "42501", "42704"):
             code = "insufficient_privilege" if failure.sqlstate == "42501" else "object_missing"
@@ -176,12 +183,13 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
         raise
 
 
-def inspect(connection: Connection[Any], policy: Policy) -> Tuple[State, Scope, Lookups]:
+def inspect(connection: Connection[Any], policy: Policy, passwords: PasswordOptions) -> Tuple[State, Scope, Lookups]:
     """Read everything that the policy is compared with: three round trips, and one more each for rules on
     objects outside schemas, on routines and on columns.
     """
     databases = [rule.name for rule in policy.rules if rule.kind == "database" and rule.name is not None]
-    state = catalog.read_cluster(connection, databases)
+    verifiers_of = sorted(policy.roles) if passwords.update == "on_drift" else []
+    state = catalog.read_cluster(connection, databases, verifiers_of)
     scope = scope_of(policy, (schema.name for schema in state.schemas.values()), state.server.database)
     inspected = [schema.oid for schema in state.schemas.values() if schema.name in scope.inspected]
     groups, default_acls = catalog.read_objects(connection, inspected)
@@ -276,7 +284,23 @@ def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Op
     return guard_problems(plan, policy, options, state, stakes)
 
 
-def run(connection: Connection[Any], sql: Sequence[str]) -> None:
+def _about_passwords(plan: Plan, state: State, settings: Settings) -> List[str]:
+    warnings: List[str] = []
+    sent = sum(isinstance(change, SetPassword) and not change.clear for change in plan.changes)
+    if sent and settings.key_file is not None and state.passwords.records:
+        warnings.append(
+            f"the fingerprint key file {settings.key_file} is new and the fingerprints of another key are stored: "
+            f"{sent} password{'s are' if sent > 1 else ' is'} sent again"
+        )
+    if sent and not state.passwords.sealing:
+        warnings.append(
+            "PL/pgSQL may not be used in this database, so password statements are sent as they are: the server's log "
+            "can show verifiers"
+        )
+    return warnings
+
+
+def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden) -> None:
     """Run the plan's statements. A warning from the server that nobody expects is a failure like an error."""
     warnings: List[Tuple[str, str]] = []
 
@@ -286,7 +310,7 @@ def run(connection: Connection[Any], sql: Sequence[str]) -> None:
 
     connection.add_notice_handler(note)
     try:
-        _send(connection, sql, plan=True)
+        send(connection, sql, plan=True, replaced=replaced)
     finally:
         connection.remove_notice_handler(note)
     if warnings:
@@ -302,53 +326,13 @@ def run(connection: Connection[Any], sql: Sequence[str]) -> None:
         )
 
 
-def _send(connection: Connection[Any], sql: Sequence[str], *, plan: bool = False) -> None:
-    """Send statements in one round trip. A refused one is reported with its own text."""
-    cursors = [connection.cursor() for _statement in sql]
-    try:
-        with catalog.pipelined(connection):
-            for cursor, statement in zip(cursors, sql):
-                cursor.execute(statement.encode("utf-8", "surrogateescape"))
-    except psycopg.Error as exc:
-        failed = next((s for c, s in zip(cursors, sql) if c.statusmessage is None), None)
-        raise _failure(exc, connection, failed, list(sql) if plan else None) from None
-
-
-def _failure(
-    exc: psycopg.Error, connection: Connection[Any], statement: Optional[str], plan: Optional[List[str]]
-) -> Failure:
-    """A server's refusal in the module's terms. Only the parts of it that carry no parameters or context are taken."""
-    if exc.sqlstate is None or connection.closed:
-        return Failure("connection_failed", "The connection to the server was lost; nothing was applied.", plan=plan)
-    code = _CODES.get(exc.sqlstate, "server_error")
-    if plan is not None and exc.sqlstate in _COLLISIONS:
-        code = "collision"
-    message = exc.diag.message_primary or "The server refused a statement"
-    hint = exc.diag.message_hint
-    if code == "lock_timeout":
-        message = f"Another session holds a lock that the plan has waited 3 seconds for: {message}"
-        hint = "Run again when that session, likely one that changes tables, is done."
-    if code == "collision":
-        message = f"Another session changed the same things at the same time, run again: {message}"
-    return Failure(
-        code,
-        message,
-        problems=[Problem(message=message, hint=hint, code=code)],
-        sqlstate=exc.sqlstate,
-        statement=statement,
-        detail=exc.diag.message_detail,
-        hint=hint,
-        plan=plan,
-    )
-
-
 @contextmanager
 def _server_errors(connection: Connection[Any]) -> Iterator[None]:
     """End the transaction whatever happens, and put errors of the server into the module's terms."""
     try:
         yield
     except psycopg.Error as exc:
-        raise _failure(exc, connection, None, None) from None
+        raise failure_of(exc, connection, None, None) from None
     finally:
         if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             try:
@@ -358,13 +342,21 @@ def _server_errors(connection: Connection[Any]) -> Iterator[None]:
                 connection.close()
 
 
-def verify(connection: Connection[Any], policy: Policy, options: Options, before: State, plan: Plan) -> None:
+def verify(
+    connection: Connection[Any],
+    policy: Policy,
+    options: Options,
+    before: State,
+    plan: Plan,
+    passwords: PasswordOptions,
+) -> None:
     """Read everything again, before the commit: nothing of the plan may be left to do.
 
     What appeared since the inspection is the next run's work. Raises Failure ``not_converged``.
     """
-    state, scope, lookups = inspect(connection, policy)
-    left: Outcome = make_plan(policy, state, scope, lookups, options)
+    passwords = verifying(passwords)
+    state, scope, lookups = inspect(connection, policy, passwords)
+    left: Outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords)
     if not left.problems and not left.plan.changes:
         return
     rest = only_known(left.plan, *_known(before, state, plan))
@@ -403,4 +395,4 @@ def commit(connection: Connection[Any]) -> None:
                 "The connection broke while the transaction was being committed. Run again: if it was committed, "
                 "the next run has nothing to do.",
             ) from None
-        raise _failure(exc, connection, "COMMIT", None) from None
+        raise failure_of(exc, connection, "COMMIT", None) from None

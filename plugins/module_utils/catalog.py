@@ -48,6 +48,7 @@ from .state import (
     Server,
     State,
 )
+from .store import COLUMNS, PRIVILEGES, SCHEMA, TABLE, PasswordFacts, StoreTable, records_of, split_comment
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -70,6 +71,48 @@ SELECT current_setting('server_version'),
 """
 
 _SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
+
+# What the run has to know before it may look at the table of fingerprints, which anybody could have made: index scans
+# for one table at most.
+_STORE = """
+SELECT n.nspowner::int8, has_schema_privilege(n.oid, 'CREATE'), c.relowner::int8,
+       array_remove(ARRAY[CASE WHEN NOT has_schema_privilege(n.oid, 'USAGE') THEN 'USAGE' END], NULL)
+           || ARRAY(SELECT p FROM unnest(%s::text[]) AS p WHERE NOT has_table_privilege(c.oid, p)),
+       array_remove(ARRAY[
+           CASE WHEN c.relkind <> 'r' OR c.relpersistence <> 'p' OR c.relispartition
+                     OR EXISTS (SELECT FROM pg_inherits WHERE c.oid IN (inhrelid, inhparent))
+                THEN 'it is not an ordinary table' END,
+           CASE WHEN ARRAY(SELECT a.attname || ' ' || format_type(a.atttypid, a.atttypmod) FROM pg_attribute AS a
+                           WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum)
+                     <> %s::text[]
+                THEN 'it has other columns' END,
+           CASE WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid) THEN 'it has triggers' END,
+           CASE WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid) THEN 'it has rules' END,
+           CASE WHEN c.relrowsecurity OR EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid)
+                THEN 'it has row-level security' END,
+           CASE WHEN EXISTS (SELECT FROM pg_attrdef WHERE adrelid = c.oid) THEN 'it has defaults' END,
+           CASE WHEN EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND contype NOT IN ('p', 'n'))
+                THEN 'it has checks or other constraints' END,
+           CASE WHEN (SELECT count(*) FROM pg_index WHERE indrelid = c.oid) <> 1
+                     OR NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisprimary AND indnatts = 1
+                                    AND indkey[0] = 1)
+                THEN 'its only index is not the primary key on role' END
+       ], NULL)
+FROM pg_namespace AS n
+LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = %s
+WHERE n.nspname = %s
+"""
+
+_ABOUT_PASSWORDS = """
+SELECT current_setting('password_encryption'),
+       coalesce((SELECT has_language_privilege(oid, 'USAGE') FROM pg_language WHERE lanname = 'plpgsql'), false),
+       has_column_privilege('pg_authid', 'rolpassword', 'SELECT'),
+       has_database_privilege(current_database(), 'CREATE')
+"""
+
+_RECORDS = f"SELECT role::int8, system_identifier, fingerprint FROM {SCHEMA}.{TABLE}"
+
+_VERIFIERS = "SELECT oid::int8, rolpassword FROM pg_authid WHERE rolname = ANY(%s)"
 
 _ROLES = """
 SELECT r.oid::int8, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin,
@@ -304,14 +347,16 @@ class _Acls:
         return self._known[key]
 
 
-def read_cluster(connection: Connection[Any], databases: Iterable[str]) -> State:
-    """Roles, memberships, schemas and the named databases beside the connected one: one round trip, or two.
+def read_cluster(connection: Connection[Any], databases: Iterable[str], verifiers_of: Sequence[str] = ()) -> State:
+    """Roles, memberships, schemas, the named databases beside the connected one, and what is known about passwords: two
+    round trips.
 
-    The state has no groups yet: which schemas matter is decided on its schemas.
+    The state has no groups yet: which schemas matter is decided on its schemas. ``verifiers_of``: the roles whose
+    stored passwords are read where the executor may.
     """
     version = connection.info.server_version // 10000
     options = ", inherit_option, set_option" if version >= 16 else ""
-    server, roles, memberships, schemas, found = fetch(
+    server, roles, memberships, schemas, found, store, about = fetch(
         connection,
         [
             (_SERVER, ()),
@@ -319,10 +364,25 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str]) -> State
             (_MEMBERSHIPS.format(options=options), ()),
             (_SCHEMAS, ()),
             (_DATABASES, (sorted(databases),)),
+            (_STORE, (list(PRIVILEGES), list(COLUMNS), TABLE, SCHEMA)),
+            (_ABOUT_PASSWORDS, ()),
         ],
     )
     full_version, database, database_oid, may_identify, in_recovery, session_user, current_user = server[0]
-    identifier = fetch(connection, [(_SYSTEM_IDENTIFIER, ())])[0][0][0] if may_identify else ""
+    by_oid = {row[0]: _role(row) for row in roles}
+    encryption, sealing, may_read, may_create = about[0]
+    trusted = {session_user, current_user} | {role.oid for role in by_oid.values() if role.superuser}
+    table = _store_table(store, trusted, may_create)
+    queries = {
+        "identifier": (_SYSTEM_IDENTIFIER, ()) if may_identify else None,
+        "records": (_RECORDS, ()) if table.readable else None,
+        "verifiers": (_VERIFIERS, (list(verifiers_of),)) if verifiers_of and may_read else None,
+    }
+    asked = {name: query for name, query in queries.items() if query is not None}
+    answers = dict(zip(asked, fetch(connection, list(asked.values())))) if asked else {}
+    identifier = answers["identifier"][0][0] if "identifier" in answers else ""
+    lines = {row[0]: record for row in roles for _text, record in [split_comment(row[-1])] if record is not None}
+    records, strays = records_of(answers.get("records", []), lines, by_oid, identifier)
     acls = _Acls()
     return State(
         server=Server(
@@ -335,24 +395,52 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str]) -> State
             session_user=session_user,
             current_user=current_user,
         ),
-        roles={row[0]: _role(row) for row in roles},
+        roles=by_oid,
         memberships=tuple(
             sorted((Membership(*row) for row in memberships), key=lambda m: (m.group, m.member, m.grantor))
         ),
         schemas={row[0]: Schema(row[0], row[1], row[2], acls(row[4], row[3])) for row in schemas},
         databases={row[0]: Database(row[0], row[1], row[2], acls(row[4], row[3])) for row in found},
+        passwords=PasswordFacts(
+            table=table,
+            records=records,
+            strays=strays,
+            verifiers=dict(answers["verifiers"]) if "verifiers" in answers else None,
+            encryption=encryption,
+            sealing=sealing,
+        ),
     )
+
+
+def _store_table(rows: Sequence[Tuple[Any, ...]], trusted: Set[int], may_create: bool) -> StoreTable:
+    """The table of fingerprints. Only what the executor or a superuser owns is trusted."""
+    if not rows:
+        return StoreTable(may_create=may_create)
+    schema_owner, creates, table_owner, lacking, faults = rows[0]
+    strange = [] if schema_owner in trusted else ["its schema belongs to a role that is no superuser"]
+    if table_owner is None:
+        return StoreTable(schema=True, faults=tuple(strange), may_create=creates)
+    if table_owner not in trusted:
+        strange.append("it belongs to a role that is no superuser")
+    return StoreTable(True, True, (*strange, *faults), tuple(lacking))
 
 
 def _role(row: Tuple[Any, ...]) -> Role:
     attributes = dict(zip(_ROLE_COLUMNS, row))
-    return Role(**{**attributes, "valid_until": _instant(attributes["valid_until"])})
+    comment, _record = split_comment(attributes["comment"])
+    return Role(**{**attributes, "valid_until": _instant(attributes["valid_until"]), "comment": comment})
 
 
 def _instant(text: Optional[str]) -> Any:
     if text is None or text == INFINITY:
         return INFINITY
     return text if text == "-infinity" else int(text)
+
+
+def read_role_oids(connection: Connection[Any], names: Sequence[str]) -> Dict[str, int]:
+    """The OIDs of some roles by name: one round trip, one index scan for each."""
+    (rows,) = fetch(connection, [("SELECT rolname, oid::int8 FROM pg_roles WHERE rolname = ANY(%s)", (list(names),))])
+    return dict(rows)
 
 
 def read_objects(

@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, MutableMapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, Optional
 
 from .failure import Failure
+from .masking import SECRET_PARAMETERS
 from .privileges import OLDEST_SERVER
 from .problems import Problem
 
@@ -56,8 +58,6 @@ _LIBPQ_NAMES = {
     "ssl_key": "sslkey",
 }
 
-_SECRET_PARAMETERS = ("password", "passfile", "sslpassword")
-
 # How libpq and the server word a refused login; the connection phase hands out no SQLSTATE.
 _LOGIN_REFUSED = (
     "authentication failed",
@@ -81,7 +81,7 @@ def connection_parameters(options: Mapping[str, Any], environment: Mapping[str, 
             message=f"{name} does not belong into connect_params, which Ansible does not mask",
             hint="Use login_password.",
         )
-        for name in _SECRET_PARAMETERS
+        for name in SECRET_PARAMETERS
         if name in extra
     ]
     parameters: Dict[str, Any] = {
@@ -144,8 +144,9 @@ def require_psycopg() -> None:
         raise Failure("library_too_old", f"psycopg {psycopg.__version__} is too old: {wanted} or later is needed")
 
 
-def connect(options: Mapping[str, Any]) -> Connection[Any]:
-    """A connection for the module's options. Transactions are begun by hand, and nothing is prepared.
+def connect(options: Mapping[str, Any], mask: Callable[[str], str] = str) -> Connection[Any]:
+    """A connection for the module's options. Transactions are begun by hand, and nothing is prepared. ``mask`` takes
+    secrets out of what libpq says.
 
     Raises Failure: ``connection_failed``, ``authentication_failed``, ``unsupported_version``.
     """
@@ -158,7 +159,7 @@ def connect(options: Mapping[str, Any]) -> Connection[Any]:
         connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
     except psycopg.Error as exc:
         # Only libpq's own words; they name host, port and user, never the password.
-        message = " ".join(str(exc).split())
+        message = mask(" ".join(str(exc).split()))
         code = "connection_failed"
         advice = "Check login_host, login_port, login_db and that the server is running"
         if any(words in message for words in _LOGIN_REFUSED):
@@ -187,6 +188,19 @@ def accept_any_bytes(connection: Connection[Any]) -> None:
 
     for name in ("text", "name"):
         connection.adapters.register_loader(name, Text)
+
+
+def is_private(connection: Connection[Any]) -> bool:
+    """Whether nobody on a network can read along: an encrypted connection, a Unix socket, or the loopback address."""
+    if connection.pgconn.ssl_in_use:
+        return True
+    host = connection.info.host
+    if not host or host.startswith(("/", "@")):
+        return True
+    try:
+        return ipaddress.ip_address(connection.info.hostaddr or host).is_loopback
+    except ValueError:
+        return False
 
 
 def address(connection: Connection[Any]) -> str:

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .problems import Problem
 
@@ -41,6 +42,25 @@ class Failure(Exception):
         self.detail = detail
         self.hint = hint
         self.plan = plan
+
+    def masked(self, mask: Callable[[str], str]) -> Failure:
+        """The same failure with everything that the server said put through ``mask``."""
+
+        def maybe(text: Optional[str]) -> Optional[str]:
+            return None if text is None else mask(text)
+
+        return Failure(
+            self.code,
+            mask(self.message),
+            problems=[
+                replace(problem, message=mask(problem.message), hint=maybe(problem.hint)) for problem in self.problems
+            ],
+            sqlstate=self.sqlstate,
+            statement=self.statement,
+            detail=maybe(self.detail),
+            hint=maybe(self.hint),
+            plan=self.plan,
+        )
 
     def as_result(self) -> Dict[str, Any]:
         """The keys of a failed result, beside ``msg``. Nothing of a failed run is applied, so ``sql`` is empty."""

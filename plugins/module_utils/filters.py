@@ -27,6 +27,7 @@ from .changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetPassword,
     Withheld,
 )
 from .policy import Policy
@@ -111,13 +112,20 @@ def _reserved(role: RoleRef) -> Optional[str]:
 
 def external_role(change: Change, context: Context) -> Optional[str]:
     """Attributes of a role whose lifecycle belongs to someone else."""
-    return "external" if isinstance(change, AlterRole) and change.external else None
+    return "external" if isinstance(change, (AlterRole, SetPassword)) and change.external else None
+
+
+def password_not_ours(change: Change, context: Context) -> Optional[str]:
+    """A stored password that the manifest does not give and that this collection did not set."""
+    return "password_not_ours" if isinstance(change, SetPassword) and not change.ours else None
 
 
 def self_protection(change: Change, context: Context) -> Optional[str]:
     """What would disarm the executor: attributes that the manifest leaves out, and its memberships."""
     executors = context.state.executors
     if isinstance(change, AlterRole) and change.omitted and change.role.oid in executors:
+        return "self_protection"
+    if isinstance(change, SetPassword) and change.clear and change.role.oid in executors:
         return "self_protection"
     if isinstance(change, RemoveMember) and change.claimed and change.member.oid in executors:
         return "self_protection"
@@ -180,8 +188,8 @@ def mode(change: Change, context: Context) -> Optional[str]:
     """What the mode holds back: ``additive`` lowers nobody's access, ``adopt`` moves no schema by itself."""
     if context.options.mode == "additive":
         lowers = isinstance(change, (AlterRole, RemoveMember, AlterSchemaOwner, Revoke, RevokeDefault))
-        existing_comment = isinstance(change, CommentRole) and not change.created
-        return "mode" if lowers or existing_comment else None
+        existing = isinstance(change, (CommentRole, SetPassword)) and not change.created
+        return "mode" if lowers or existing else None
     if context.options.mode == "adopt" and isinstance(change, AlterSchemaOwner):
         return None if context.options.adopt_schema_owners else "mode"
     return None
@@ -200,6 +208,7 @@ FILTERS: Sequence[Filter] = (
     unknown_kind,
     undeclared_grantee,
     self_protection,
+    password_not_ours,
     mode,
 )
 

@@ -9,16 +9,21 @@
 from __future__ import annotations
 
 import copy
+import os
 import traceback
-from typing import Any, Dict, Mapping, NoReturn, Optional
+from dataclasses import replace
+from typing import Any, Dict, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
 from .apply import Settings, reconcile
-from .connection import CONNECTION_OPTIONS, address, connect, require_psycopg
-from .failure import Failure
+from .connection import CONNECTION_OPTIONS, address, connect, is_private, require_psycopg
+from .diff.passwords import PasswordOptions, key_problem
+from .failure import Failure, of_problems
 from .filters import Options
+from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
+from .masking import MASK, Secrets, leaves, of_arguments
 from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
 from .report.result import result_of, warnings_of
@@ -33,6 +38,9 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
     def __init__(self, **options: Any) -> None:
         self.raw: Dict[str, Any] = {}
+        self.secrets = Secrets()
+        self._told: List[str] = []
+        self.where = ""
         self._constructed = False
         super().__init__(**options)
         self._constructed = True
@@ -47,30 +55,68 @@ class Module(AnsibleModule):  # type: ignore[misc]
         self.raw = {
             name: copy.deepcopy(value) for name, value in self.params.items() if not name.startswith("_ansible_")
         }
+        self.secrets.add_all(of_arguments(self.raw, os.environ))
+        self.no_log_values.update(self.secrets.texts())
+
+    def _log_invocation(self) -> None:
+        """What the system's log says of the call: how much of what was given, never a value."""
+        counts = {name: len(value) if isinstance(value, (list, dict)) else 1 for name, value in self.raw.items()}
+        told = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+        self.log(f"Invoked with (number of values): {told}")
+
+    def warn(self, warning: str, **details: Any) -> None:
+        """Warn. From ansible-core 2.19 on Ansible does not mask the text of a warning."""
+        self._told.append(warning)
+        super().warn(warning, **details)
 
     def fail_json(self, msg: str, **details: Any) -> NoReturn:
         """End with a failure. What Ansible's own validation complains about is judged by the manifest's rules first."""
         if not self._constructed:
             try:
-                manifest_to_policy(self.raw)
+                manifest_to_policy(self.raw, self.secrets)
             except ManifestInvalid as invalid:
                 self.end(_invalid(invalid))
-            self.end(Failure("manifest_invalid", msg, problems=[Problem(message=msg)]))
+            masked = self.secrets.mask(msg)
+            self.end(Failure("manifest_invalid", masked, problems=[Problem(message=masked)]))
         details.setdefault("error_code", "internal_error")
-        super().fail_json(msg=msg, invocation=self.invocation(), **details)
+        super().fail_json(msg=self.secrets.mask(msg), invocation=self.invocation(), **details)
         raise SystemExit(1)  # not reached; it tells the type checker so
 
     def end(self, failure: Failure) -> NoReturn:
         """End with a failure in the collection's format."""
+        if failure.sqlstate is not None:
+            # Its texts come from the server, which may repeat what it was sent.
+            failure = failure.masked(self.secrets.mask)
+        result = {**failure.as_result(), "msg": failure.message, "invocation": self.invocation()}
+        self._stay_exact(result)
         # AnsibleModule's own fail_json would add the traceback of the exception being handled.
-        details = {**failure.as_result(), "invocation": self.invocation()}
-        super().fail_json(msg=failure.message, exception="", changed=False, **details)
+        super().fail_json(exception="", changed=False, **result)
         raise SystemExit(1)  # not reached; it tells the type checker so
 
     def exit_json(self, **result: Any) -> NoReturn:
         """End with a success."""
-        super().exit_json(invocation=self.invocation(), **result)
+        whole = {**result, "invocation": self.invocation()}
+        self._stay_exact(whole)
+        super().exit_json(**whole)
         raise SystemExit(0)  # not reached; it tells the type checker so
+
+    def _stay_exact(self, result: Mapping[str, Any]) -> None:
+        """Keep Ansible from masking what only happens to equal a secret: the result holds none, places that did are
+        masked, and a password ``12`` must not turn counts into text.
+        """
+        self.no_log_values.update(self.secrets.texts())
+        own = "\0".join((*leaves(result), *self._told))
+        found = sorted(secret for secret in self.no_log_values if secret in own)
+        for secret in found:
+            self.no_log_values.discard(secret)
+        owners = sorted({self.secrets.owner(secret) or "a secret" for secret in found})
+        if owners:
+            shown = ", ".join(owners[:3]) + (f" and {len(owners) - 3} more" if len(owners) > 3 else "")
+            verb = "occurs" if len(owners) == 1 else "occur"
+            super().warn(
+                f"{self.where}{shown} {verb} in what the result says anyway (a name, a number, a word of SQL), so it "
+                "cannot be searched for there: choose a longer one"
+            )
 
     def invocation(self) -> Dict[str, Any]:
         """What the result says about how the module was called.
@@ -84,8 +130,12 @@ class Module(AnsibleModule):  # type: ignore[misc]
                 told[name] = sorted(value) if isinstance(value, dict) else value
             elif isinstance(value, (list, dict)):
                 told[name] = f"{len(value)} items"
-        if "login_password" in told:
-            told["login_password"] = "********"
+        for name in ("login_password", "fingerprint_key"):
+            if name in told:
+                told[name] = MASK
+        if "passwords" in told:
+            given = told["passwords"]
+            told["passwords"] = dict.fromkeys(given, MASK) if isinstance(given, list) else MASK
         return {"module_args": told}
 
 
@@ -117,21 +167,48 @@ def _internal(exc: Exception) -> Failure:
     )
 
 
+def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
+    return PasswordOptions(
+        update=params["update_password"],
+        key=key.value,
+        key_expected=key.new_file is not None,
+        store=params["fingerprint_store"],
+    )
+
+
 def _role_reconcile(module: Module) -> Dict[str, Any]:
-    policy = manifest_to_policy(module.raw)
-    require_psycopg()
     params: Mapping[str, Any] = module.params
+    key, wrong = key_of(module.raw, params["fingerprint_key_file"], os.environ)
+    try:
+        policy = manifest_to_policy(module.raw, module.secrets)
+    except ManifestInvalid as invalid:
+        raise ManifestInvalid((*invalid.problems, *wrong)) from None
+    if wrong:
+        raise ManifestInvalid(wrong)
+    passwords = _password_options(params, key)
+    if passwords.update == "on_change":
+        missing = key_problem(policy, passwords, readable=False)
+        if missing is not None:
+            raise of_problems([missing])
+    require_psycopg()
     if params["statement_timeout"] < 0:
         problem = Problem(path="statement_timeout", message=f"{params['statement_timeout']} is less than 0")
         raise Failure("manifest_invalid", problem.text, problems=[problem])
     options = Options(params["reconciliation_mode"], params["undeclared_grantees"], params["adopt_schema_owners"])
-    settings = Settings(module.check_mode, params["session_role"] or None, params["statement_timeout"])
-    connection = connect({name: params[name] for name in CONNECTION_OPTIONS})
+    connection = connect({name: params[name] for name in CONNECTION_OPTIONS}, module.secrets.mask)
     try:
         where = address(connection)
+        module.where = f"{where}: "
+        settings = Settings(
+            module.check_mode,
+            params["session_role"] or None,
+            params["statement_timeout"],
+            replace(passwords, cleartext=params["allow_cleartext"] or is_private(connection)),
+            key.new_file,
+        )
         run = reconcile(connection, policy, options, settings)
     finally:
         connection.close()
-    for text in warnings_of(run, where):
+    for text in (*warnings_of(run, where), *(f"{where}: {text}" for text in key.warnings)):
         module.warn(text)
     return result_of(run, options, facts=params["facts"], diff=module._diff)

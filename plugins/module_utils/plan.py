@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
 from .authority import Powers, authorize, label_of
-from .changes import AlterRole, Change, Grant, Plan, Revoke, RevokeDefault, Target, Withheld, weight
+from .changes import AlterRole, Change, CreateRole, Grant, Plan, Revoke, RevokeDefault, Target, Withheld, weight
 from .diff.defaults import default_changes
 from .diff.memberships import membership_changes, option_problems, with_dependents, without_circles
+from .diff.passwords import PasswordOptions, password_changes, password_problems, store_changes
 from .diff.privileges import privilege_changes
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
 from .diff.schemas import schema_changes, with_schema_changes
@@ -46,6 +47,7 @@ def make_plan(
     lookups: Lookups,
     options: Options,
     *,
+    passwords: Optional[PasswordOptions] = None,
     check_mode: bool = False,
 ) -> Outcome:
     """What would have to be done so that the state is as the policy says, and what of it is held back."""
@@ -53,7 +55,13 @@ def make_plan(
     if check_mode:
         state = with_assumed_roles(policy, state)
 
-    roles, withheld = apply_filters(role_changes(policy, state), Context(policy, state, options))
+    passwords = passwords or PasswordOptions()
+    wanted: List[Change] = list(role_changes(policy, state))
+    created = [change.role for change in wanted if isinstance(change, CreateRole)]
+    wanted += password_changes(policy, state, passwords, created)
+    roles, withheld = apply_filters(wanted, Context(policy, state, options))
+    roles += store_changes(roles, policy, state, passwords)
+    problems += password_problems(roles, policy, state, passwords)
     after = with_role_changes(state, roles)
 
     problems += option_problems(policy, after)

@@ -20,12 +20,15 @@ from .manifest.model import (
     Instant,
     Manifest,
     MembershipEntry,
+    Password,
     ProfileEntry,
     SchemaEntry,
 )
 from .manifest.texts import NAME_BYTES, reserved, show
 from .manifest.validate import Suggester
+from .masking import Secrets
 from .policy_checks import Report, check_contradictions, check_ignored, check_known, check_memberships
+from .policy_passwords import with_passwords
 from .problems import ManifestInvalid, Problem
 
 #: The role attributes that a manifest declares, with what an omitted one means (PostgreSQL's own defaults).
@@ -56,6 +59,7 @@ class DesiredRole:
     additive: bool = False
     comment: Optional[str] = None
     attributes: Mapping[str, Union[bool, Instant]] = field(default_factory=dict)
+    password: Optional[Password] = None
 
 
 @dataclass(frozen=True)
@@ -139,9 +143,12 @@ class Policy:
     named_roles: Mapping[str, str] = field(default_factory=dict)
 
 
-def manifest_to_policy(raw: Mapping[str, Any]) -> Policy:
-    """The policy that the module's raw arguments describe. Raises ManifestInvalid with everything that is wrong."""
-    draft = load.draft(raw)
+def manifest_to_policy(raw: Mapping[str, Any], secrets: Optional[Secrets] = None) -> Policy:
+    """The policy that the module's raw arguments describe. Raises ManifestInvalid with everything that is wrong.
+
+    Secrets that are found on the way go into ``secrets``.
+    """
+    draft = load.draft(raw, secrets)
     policy, problems = _expand(draft.manifest)
     if draft.problems or problems:
         raise ManifestInvalid((*draft.problems, *problems))
@@ -160,7 +167,7 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
     report = Report(manifest)
     schemas = _schemas(manifest)
     bindings = tuple(_bindings(manifest, report))
-    roles = _roles(manifest, bindings, report)
+    roles = with_passwords(manifest, _roles(manifest, bindings, report), report)
     edges = _unite(_stanza_edges(manifest.memberships), report)
     rules = (*_direct_rules(manifest), *_profile_rules(bindings))
     default_rules = (

@@ -188,6 +188,9 @@ DEFAULT_ACL_KINDS: Mapping[str, str] = {
     kind.default_acl: kind.name for kind in KINDS.values() if kind.default_acl is not None
 }
 
+#: Where this collection keeps fingerprints of passwords, so that no manifest manages it.
+STORE_SCHEMA = "role_reconcile"
+
 #: Roles that managed services make and look after. Exact names: a role that merely looks alike is nobody's.
 PROVIDER_ROLES: FrozenSet[str] = frozenset(
     {
@@ -263,8 +266,10 @@ def is_provider(role: str) -> bool:
 
 
 def is_system_schema(schema: str) -> bool:
-    """Whether the schema belongs to PostgreSQL itself, so that rules on it only touch what they name."""
-    return schema == "information_schema" or schema.startswith("pg_")
+    """Whether the schema belongs to PostgreSQL itself or to this collection, so that rules on it only touch what they
+    name.
+    """
+    return schema in ("information_schema", STORE_SCHEMA) or schema.startswith("pg_")
 
 
 def canonical_kind(name: str) -> Optional[str]:

@@ -14,6 +14,7 @@ from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optiona
 
 from .manifest.model import INFINITY, Instant
 from .privileges import BOOTSTRAP_OID, KINDS, PUBLIC_OID
+from .store import PasswordFacts
 
 
 class RoleRef(NamedTuple):
@@ -29,7 +30,10 @@ PUBLIC_REF = RoleRef(PUBLIC_OID, "PUBLIC")
 
 @dataclass(frozen=True)
 class Role:
-    """A row of pg_roles. ``valid_until``: microseconds since 1970 UTC, or ``infinity``, which NULL means as well."""
+    """A row of pg_roles. ``valid_until``: microseconds since 1970 UTC, or ``infinity``, which NULL means as well.
+
+    ``comment`` is without the record of a password that its last line may be.
+    """
 
     oid: int
     name: str
@@ -237,6 +241,7 @@ class State:
     #: Objects outside schemas that rules name, one group each; schemas and databases are not among them.
     named: Tuple[Group, ...] = ()
     default_acls: Tuple[DefaultAcl, ...] = ()
+    passwords: PasswordFacts = field(default_factory=PasswordFacts)
     _names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     _schema_names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 

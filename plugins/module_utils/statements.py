@@ -29,17 +29,21 @@ from .changes import (
     CommentRole,
     CreateRole,
     CreateSchema,
+    CreateStore,
     Grant,
     GrantDefault,
     LendUsage,
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetPassword,
     Value,
 )
 from .manifest.model import Instant
+from .masking import MASK
 from .privileges import KINDS, PUBLIC_OID
 from .state import Object, RoleRef, State
+from .store import creation
 
 #: The most objects that one statement names.
 BATCH = 500
@@ -77,9 +81,10 @@ def statements(
 ) -> List[str]:
     """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
 
-    Roles, attributes, comments, memberships (removals first where an addition would close a circle), schemas, grants,
-    default privileges, revokes (columns before relations, objects before schemas and databases, leaves before their
-    grantors), what a revoke takes along and the plan keeps, other removals of memberships with dependents first.
+    Roles, attributes, comments, passwords (masked), memberships (removals first where an addition would close a
+    circle), schemas, grants, default privileges, revokes (columns before relations, objects before schemas and
+    databases, leaves before their grantors), what a revoke takes along and the plan keeps, other removals of
+    memberships with dependents first.
     """
     composer = _Privileges(inventory, version, brief)
     lends = [change for change in changes if isinstance(change, LendUsage)]
@@ -99,6 +104,8 @@ def statements(
         *(_create_role(change) for change in changes if isinstance(change, CreateRole)),
         *_alter_roles(change for change in changes if isinstance(change, AlterRole)),
         *(_comment(change) for change in changes if isinstance(change, CommentRole)),
+        *(part for change in changes if isinstance(change, CreateStore) for part in creation(change)),
+        *(password_statement(change) for change in changes if isinstance(change, SetPassword)),
         *(_remove_member(change) for change in removals if change.early),
         *_add_members(change for change in changes if isinstance(change, AddMember)),
         *(_create_schema(change) for change in changes if isinstance(change, CreateSchema)),
@@ -186,6 +193,12 @@ def _alter_roles(changes: Iterable[AlterRole]) -> Iterator[Any]:
 def _comment(change: CommentRole) -> Any:
     value = sql.Literal(change.comment) if change.comment else sql.SQL("NULL")
     return sql.SQL("COMMENT ON ROLE {} IS {}").format(role(change.role), value)
+
+
+def password_statement(change: SetPassword, secret: str = MASK) -> Any:
+    """The statement that sets a password or takes it away: as it is shown, unless the secret is given."""
+    value = sql.SQL("NULL") if change.clear else sql.Literal(secret)
+    return sql.SQL("ALTER ROLE {} PASSWORD {}").format(role(change.role), value)
 
 
 def _add_members(changes: Iterable[AddMember]) -> Iterator[Any]:

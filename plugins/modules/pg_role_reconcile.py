@@ -106,8 +106,42 @@ options:
       login:
         description:
           - Whether the role may log in.
-          - 'In effect when omitted: V(false).'
+          - V(true) without a password is for a login by certificate, LDAP or a cloud's own means, and keeps a stored password
+            as it is. V(false) with a password keeps the password for later.
+          - 'In effect when omitted: V(true) if and only if the role is given a password here.'
         type: bool
+      password:
+        description:
+          - The role's password, or a verifier as PostgreSQL stores it. Never empty.
+          - Usually from a lookup plugin. O(passwords) and O(roles[].password_from_env) are the other ways.
+          - Which of its forms is sent, and when, O(roles[].password_encryption) and O(update_password) say.
+          - 'In effect when omitted: untouched, unless this collection set it: then it is taken away, with LOGIN.'
+        type: str
+      password_from_env:
+        description:
+          - Names an environment variable, where the module runs, that holds the password. It must not be empty.
+        type: str
+      password_encryption:
+        description:
+          - V(scram-sha-256) sends a SCRAM verifier that is computed where the module runs.
+          - V(server) sends the password itself, for the server to hash by its own C(password_encryption) and to check by
+            its own rules. Refused over an unencrypted network connection, unless O(allow_cleartext=true).
+          - 'In effect when omitted: V(scram-sha-256).'
+        type: str
+        choices:
+          - scram-sha-256
+          - server
+      password_format:
+        description:
+          - V(auto) sends what is a verifier by PostgreSQL's own rules as it is, refuses what only looks like one, and takes
+            anything else for a password.
+          - V(plain) says that it is a password whatever it looks like, V(verifier) that it must be a verifier.
+          - 'In effect when omitted: V(auto).'
+        type: str
+        choices:
+          - auto
+          - plain
+          - verifier
       superuser:
         description:
           - Whether the role is a superuser.
@@ -156,7 +190,8 @@ options:
           - password_valid_until
       external:
         description:
-          - Whether someone else creates, alters and drops the role. It must exist, and takes no attributes and no comment.
+          - Whether someone else creates, alters and drops the role and sets its password. It must exist, and takes no attributes,
+            no password and no comment.
           - Its memberships in managed groups and the privileges granted to it are managed all the same.
           - 'In effect when omitted: V(false).'
         type: bool
@@ -453,6 +488,57 @@ options:
   adopt_schema_owners:
     description:
       - Whether O(reconciliation_mode=adopt) may give an existing schema the declared owner.
+    type: bool
+    default: false
+  passwords:
+    description:
+      - 'Passwords by role name, for roles whose entry in O(roles) says C(login: true), so that a manifest in version control
+        holds none.'
+      - Without it those roles keep the passwords that they have.
+      - 'A role whose name is in a variable is written C("{{ {app_role: secret} }}").'
+      - 'In effect when omitted: V({}).'
+    type: dict
+  update_password:
+    description:
+      - When a declared password is sent. A role that the run creates gets it in any case.
+      - V(on_change) when the password differs from the one that was sent last, by its fingerprint. Needs a fingerprint
+        key, and no right to read C(pg_authid).
+      - V(on_drift) when the password does not match what the server stores, where the login may read C(pg_authid); otherwise
+        as V(on_change).
+      - V(on_create) only when the run creates the role.
+      - V(always) with every run, which then is always changed.
+    type: str
+    choices:
+      - on_change
+      - on_drift
+      - on_create
+      - always
+    default: on_change
+  fingerprint_key:
+    description:
+      - The key of the password fingerprints, a secret of at least 16 bytes. Keep it where the passwords are.
+      - With another key every password is sent once more.
+      - Not together with O(fingerprint_key_file).
+      - 'In effect when omitted: the environment variable E(PG_ROLE_RECONCILE_FINGERPRINT_KEY).'
+    type: str
+  fingerprint_key_file:
+    description:
+      - A file with the key, as an absolute path where the module runs. Where it is missing it is made once, with 32 random
+        bytes that only its owner may read, but never in check mode.
+    type: path
+  fingerprint_store:
+    description:
+      - Where the fingerprints are kept.
+      - V(table) is C(role_reconcile.password_fingerprint) in the connected database, made when it is first needed.
+      - V(comment) is a last line of each role's comment, for a login that may create nothing.
+    type: str
+    choices:
+      - table
+      - comment
+    default: table
+  allow_cleartext:
+    description:
+      - Whether a password with O(roles[].password_encryption=server) may go over an unencrypted network connection.
     type: bool
     default: false
   statement_timeout:

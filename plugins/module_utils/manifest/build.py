@@ -26,12 +26,13 @@ from .model import (
     MemberEntry,
     MembershipEntry,
     ObjectEntry,
+    Password,
     ProfileEntry,
     RoleEntry,
     SchemaEntry,
     ScopeEntry,
 )
-from .spec import DEFAULT_ROLE_PATTERN, ROLE_ATTRIBUTES, SECTIONS, SECTIONS_NOT_YET, Option
+from .spec import DEFAULT_ROLE_PATTERN, PASSWORD_FIELDS, ROLE_ATTRIBUTES, SECTIONS, SECTIONS_NOT_YET, Option
 from .texts import Refused, check_name, show
 from .validate import Fields, Item, Judge, canonical_privileges, no_text
 
@@ -112,7 +113,7 @@ def _role(judge: Judge, item: Item) -> RoleEntry:
             role=name,
         )
     if external:
-        for attribute in (*ROLE_ATTRIBUTES, "comment"):
+        for attribute in (*ROLE_ATTRIBUTES, *PASSWORD_FIELDS, "comment"):
             if not fields.omitted(attribute):
                 judge.report(
                     fields.place(attribute),
@@ -120,6 +121,10 @@ def _role(judge: Judge, item: Item) -> RoleEntry:
                     role=name,
                 )
     attributes: Dict[str, Any] = {} if external else {key: fields[key] for key in (*ROLE_ATTRIBUTES, "comment")}
+    if not external:
+        attributes.update({key: fields[key] for key in PASSWORD_FIELDS if key != "password"})
+        if fields["password"] is not None:
+            attributes["password"] = Password(fields["password"], judge.source(fields.place("password")))
     return RoleEntry(
         name=name,
         source=judge.source(fields.path),

@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from .. import privileges
+from ..masking import Secrets, of_roles
 from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem
 from . import files
 from .build import Part, part, sections_holder
 from .model import Manifest
+from .passwords import of_option, with_environment
 from .spec import CONNECTION_NAMES, MANIFEST_OPTIONS, OPTIONS_NOT_YET, RUN_OPTIONS, SECTIONS, SECTIONS_NOT_YET
 from .texts import show
 from .validate import Fields, Judge, Suggester, join
@@ -51,11 +53,27 @@ def from_options(raw: Mapping[str, Any]) -> Manifest:
 
 def from_files(paths: Sequence[str], assume_roles: Any = None) -> Manifest:
     """The manifest composed from YAML files where the module runs."""
-    return _draft_files(paths, assume_roles).checked()
+    return _draft_files(paths, assume_roles, Secrets()).checked()
 
 
-def draft(raw: Mapping[str, Any]) -> Draft:
-    """What the module's raw arguments describe, with the problems of it."""
+def draft(
+    raw: Mapping[str, Any], secrets: Optional[Secrets] = None, environment: Optional[Mapping[str, str]] = None
+) -> Draft:
+    """What the module's raw arguments describe, with the problems of it.
+
+    The secrets that files and the environment hold go into ``secrets`` before anything is judged.
+    """
+    known = Secrets() if secrets is None else secrets
+    found = _draft(raw, known)
+    judge = Judge()
+    passwords = of_option(judge, raw.get("passwords"))
+    variables = os.environ if environment is None else environment
+    manifest, problems = with_environment(found.manifest, variables, known, found.manifest.files)
+    manifest = replace(manifest, passwords=passwords)
+    return Draft(manifest, (*found.problems, *judge.problems, *problems))
+
+
+def _draft(raw: Mapping[str, Any], secrets: Secrets) -> Draft:
     if raw.get("manifest_files") is None:
         return _draft_options(raw)
     judge = Judge()
@@ -70,7 +88,7 @@ def draft(raw: Mapping[str, Any]) -> Draft:
         {key: raw.get(key) for key in ("manifest_files", "assume_roles")}, {"options": MANIFEST_OPTIONS}, ""
     )
     paths = () if fields is None else tuple(item.value for item in fields.items("manifest_files"))
-    found = _draft_files(paths, raw.get("assume_roles"), judged=True)
+    found = _draft_files(paths, raw.get("assume_roles"), secrets, judged=True)
     if both:
         options = _draft_options({key: raw[key] for key in both})
         judge.problems.extend(options.problems)
@@ -105,7 +123,7 @@ def _draft_options(raw: Mapping[str, Any]) -> Draft:
     return Draft(manifest, (*judge.problems, *problems))
 
 
-def _draft_files(paths: Sequence[str], assume_roles: Any, judged: bool = False) -> Draft:
+def _draft_files(paths: Sequence[str], assume_roles: Any, secrets: Secrets, judged: bool = False) -> Draft:
     judge = Judge()
     fields: Optional[Fields] = judge.fields(
         {"assume_roles": assume_roles}, {"options": {"assume_roles": MANIFEST_OPTIONS["assume_roles"]}}, ""
@@ -136,6 +154,7 @@ def _draft_files(paths: Sequence[str], assume_roles: Any, judged: bool = False) 
         reader = Judge(label=labels[path], file=path, native=True)
         content = files.read(reader, path)
         if content is not None:
+            secrets.add_all(of_roles(content.get("roles")))
             found = reader.fields(_without_options(reader, content), sections_holder(), "")
             if found is not None:
                 parts.append(part(reader, content, found))

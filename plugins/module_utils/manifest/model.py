@@ -21,8 +21,21 @@ INFINITY = "infinity"
 
 
 @dataclass(frozen=True)
+class Password:
+    """A declared password: ``text`` is the secret itself, which no representation shows.
+
+    ``encryption`` is ``scram-sha-256`` or ``server``. ``verifier``: the text is one already, and is sent as it is.
+    """
+
+    text: str = field(repr=False)
+    source: str
+    encryption: str = "scram-sha-256"
+    verifier: bool = False
+
+
+@dataclass(frozen=True)
 class RoleEntry:
-    """One item of ``roles``."""
+    """One item of ``roles``. ``password`` is there once every way to give one has been looked at."""
 
     name: str
     source: str
@@ -36,6 +49,10 @@ class RoleEntry:
     inherit: Optional[bool] = None
     connection_limit: Optional[int] = None
     valid_until: Optional[Instant] = None
+    password: Optional[Password] = None
+    password_from_env: Optional[str] = None
+    password_encryption: Optional[str] = None
+    password_format: Optional[str] = None
     external: bool = False
     privilege_reconciliation: Optional[str] = None
 
@@ -157,6 +174,8 @@ class Manifest:
     default_privileges: Tuple[DefaultPrivilegeEntry, ...] = ()
     scope: ScopeEntry = field(default_factory=ScopeEntry)
     assume_roles: FrozenSet[str] = frozenset()
+    #: The option ``passwords``, by role.
+    passwords: Mapping[str, Password] = field(default_factory=dict)
     default_owner_source: str = "default_owner"
     #: The files that it was composed from: what stands before the paths, and the whole name.
     files: Mapping[str, str] = field(default_factory=dict)

@@ -236,8 +236,53 @@ ROLE_OPTIONS: Options = {
     },
     "login": {
         "type": "bool",
-        "in_effect": "V(false)",
-        "description": ["Whether the role may log in."],
+        "in_effect": "V(true) if and only if the role is given a password here",
+        "description": [
+            "Whether the role may log in.",
+            "V(true) without a password is for a login by certificate, LDAP or a cloud's own means, and keeps a stored"
+            " password as it is. V(false) with a password keeps the password for later.",
+        ],
+    },
+    "password": {
+        "type": "str",
+        "judge": "password",
+        "no_log": True,
+        "in_effect": "untouched, unless this collection set it: then it is taken away, with LOGIN",
+        "description": [
+            "The role's password, or a verifier as PostgreSQL stores it. Never empty.",
+            "Usually from a lookup plugin. O(passwords) and O(roles[].password_from_env) are the other ways.",
+            "Which of its forms is sent, and when, O(roles[].password_encryption) and O(update_password) say.",
+        ],
+    },
+    "password_from_env": {
+        "type": "str",
+        "judge": "environment_name",
+        "no_log": False,
+        "description": [
+            "Names an environment variable, where the module runs, that holds the password. It must not be empty.",
+        ],
+    },
+    "password_encryption": {
+        "type": "str",
+        "choices": ["scram-sha-256", "server"],
+        "no_log": False,
+        "in_effect": "V(scram-sha-256)",
+        "description": [
+            "V(scram-sha-256) sends a SCRAM verifier that is computed where the module runs.",
+            "V(server) sends the password itself, for the server to hash by its own C(password_encryption) and to check"
+            " by its own rules. Refused over an unencrypted network connection, unless O(allow_cleartext=true).",
+        ],
+    },
+    "password_format": {
+        "type": "str",
+        "choices": ["auto", "plain", "verifier"],
+        "no_log": False,
+        "in_effect": "V(auto)",
+        "description": [
+            "V(auto) sends what is a verifier by PostgreSQL's own rules as it is, refuses what only looks like one, and"
+            " takes anything else for a password.",
+            "V(plain) says that it is a password whatever it looks like, V(verifier) that it must be a verifier.",
+        ],
     },
     "superuser": {
         "type": "bool",
@@ -295,8 +340,8 @@ ROLE_OPTIONS: Options = {
         "type": "bool",
         "in_effect": "V(false)",
         "description": [
-            "Whether someone else creates, alters and drops the role. It must exist, and takes no attributes and no"
-            " comment.",
+            "Whether someone else creates, alters and drops the role and sets its password. It must exist, and takes no"
+            " attributes, no password and no comment.",
             "Its memberships in managed groups and the privileges granted to it are managed all the same.",
         ],
     },
@@ -325,6 +370,9 @@ ROLE_ATTRIBUTES: Tuple[str, ...] = (
     "connection_limit",
     "valid_until",
 )
+
+#: What a role's entry says about its password. An external role takes none of it.
+PASSWORD_FIELDS: Tuple[str, ...] = ("password", "password_from_env", "password_encryption", "password_format")
 
 #: The sections of a manifest: options of the module, and the keys of a YAML file.
 SECTIONS: Options = {
@@ -412,10 +460,6 @@ SECTIONS: Options = {
             " O(reconciliation_mode=additive), on roles that already exist.",
         ],
         "not_yet": {
-            "password": GIVEN,
-            "password_from_env": GIVEN,
-            "password_encryption": GIVEN,
-            "password_format": GIVEN,
             "config": GIVEN,
             "member_of": GIVEN,
             "members": GIVEN,
@@ -677,6 +721,71 @@ RUN_OPTIONS: Options = {
         "default": False,
         "description": ["Whether O(reconciliation_mode=adopt) may give an existing schema the declared owner."],
     },
+    "passwords": {
+        "type": "dict",
+        "no_log": True,
+        "in_effect": "V({})",
+        "description": [
+            "Passwords by role name, for roles whose entry in O(roles) says C(login: true), so that a manifest in"
+            " version control holds none.",
+            "Without it those roles keep the passwords that they have.",
+            'A role whose name is in a variable is written C("{{ {app_role: secret} }}").',
+        ],
+    },
+    "update_password": {
+        "type": "str",
+        "choices": ["on_change", "on_drift", "on_create", "always"],
+        "default": "on_change",
+        "no_log": False,
+        "description": [
+            "When a declared password is sent. A role that the run creates gets it in any case.",
+            "V(on_change) when the password differs from the one that was sent last, by its fingerprint. Needs a"
+            " fingerprint key, and no right to read C(pg_authid).",
+            "V(on_drift) when the password does not match what the server stores, where the login may read"
+            " C(pg_authid); otherwise as V(on_change).",
+            "V(on_create) only when the run creates the role.",
+            "V(always) with every run, which then is always changed.",
+        ],
+    },
+    "fingerprint_key": {
+        "type": "str",
+        "no_log": True,
+        "in_effect": "the environment variable E(PG_ROLE_RECONCILE_FINGERPRINT_KEY)",
+        "description": [
+            "The key of the password fingerprints, a secret of at least 16 bytes. Keep it where the passwords are.",
+            "With another key every password is sent once more.",
+            "Not together with O(fingerprint_key_file).",
+        ],
+    },
+    "fingerprint_key_file": {
+        "type": "path",
+        "no_log": False,
+        "in_effect": "none",
+        "description": [
+            "A file with the key, as an absolute path where the module runs. Where it is missing it is made once, with"
+            " 32 random bytes that only its owner may read, but never in check mode.",
+        ],
+    },
+    "fingerprint_store": {
+        "type": "str",
+        "choices": ["table", "comment"],
+        "default": "table",
+        "no_log": False,
+        "description": [
+            "Where the fingerprints are kept.",
+            "V(table) is C(role_reconcile.password_fingerprint) in the connected database, made when it is first"
+            " needed.",
+            "V(comment) is a last line of each role's comment, for a login that may create nothing.",
+        ],
+    },
+    "allow_cleartext": {
+        "type": "bool",
+        "default": False,
+        "description": [
+            "Whether a password with O(roles[].password_encryption=server) may go over an unencrypted network"
+            " connection.",
+        ],
+    },
     "statement_timeout": {
         "type": "int",
         "default": 0,
@@ -692,12 +801,6 @@ RUN_OPTIONS: Options = {
 #: Module options that are known and not supported yet.
 OPTIONS_NOT_YET: FrozenSet[str] = frozenset(
     {
-        "passwords",
-        "update_password",
-        "fingerprint_key",
-        "fingerprint_key_file",
-        "fingerprint_store",
-        "allow_cleartext",
         "max_drops",
         "max_revokes",
         "expected_digest",

@@ -116,6 +116,8 @@ def _schema(text: str) -> str:
 
 
 def _declared_schema(text: str) -> str:
+    if text == privileges.STORE_SCHEMA:
+        raise Refused(f"{show(text)} is where this collection keeps fingerprints of passwords, and it is not managed")
     if privileges.is_system_schema(text):
         raise Refused(f"{show(text)} is reserved for PostgreSQL's own schemas: rules may name objects in it, no more")
     return _schema(text)
@@ -133,6 +135,17 @@ def _object_name(text: str) -> str:
         raise Refused("must not be empty")
     if "\0" in text:
         raise Refused("must not contain a NUL character")
+    return text
+
+
+def _password(text: str) -> str:
+    # What it is taken for depends on the role's other fields; here only what no message may show is kept out of it.
+    return text
+
+
+def _environment_name(text: str) -> str:
+    if not text or "=" in text or "\0" in text:
+        raise Refused(f"{show(text)} is not the name of an environment variable")
     return text
 
 
@@ -216,6 +229,8 @@ TEXTS: Mapping[str, Callable[[str], Any]] = {
     "object_name": _object_name,
     "column": _column,
     "comment": _comment,
+    "password": _password,
+    "environment_name": _environment_name,
     "profile_name": _profile_name,
     "pattern": _pattern,
     "role_pattern": _role_pattern,

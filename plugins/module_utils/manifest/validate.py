@@ -72,10 +72,11 @@ def join(path: str, key: object) -> str:
     return f"{path}.{name}" if path else str(name)
 
 
-def no_text(raw: Any) -> str:
+def no_text(raw: Any, *, secret: bool = False) -> str:
     """What is wrong with a value that should be text."""
     whole = isinstance(raw, (Mapping, list, tuple)) or raw is None
-    return f"must be text, not {describe(raw)}{'' if whole else ': quote it, or use | string in a template'}"
+    advice = "" if whole else ": quote it, or use | string in a template"
+    return f"must be text, not {describe(raw, secret=secret)}{advice}"
 
 
 class Suggester:
@@ -286,7 +287,7 @@ class Judge:
         if judge == "instant" and isinstance(raw, datetime.datetime):
             text = raw.isoformat()
         if not isinstance(text, str):
-            self.report(path, no_text(raw))
+            self.report(path, no_text(raw, secret=bool(option.get("no_log"))))
             return BROKEN
         choices = option.get("choices")
         if choices is not None and text not in choices:

@@ -30,6 +30,7 @@ from ..changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetPassword,
 )
 from ..privileges import KINDS
 from ..statements import instant
@@ -113,6 +114,10 @@ def _roles(plan: Plan) -> Sides:
             elif not change.created:
                 old.setdefault(change.role.name, {})
             new.setdefault(change.role.name, {})["comment"] = change.comment
+        elif isinstance(change, SetPassword):
+            if not change.created:
+                old.setdefault(change.role.name, {})
+            new.setdefault(change.role.name, {})["password"] = "(removed)" if change.clear else "(changed)"
     return _mappings("name", old), _mappings("name", new)
 
 

@@ -24,6 +24,8 @@ from ..changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
+    SetPassword,
     Target,
     Withheld,
     weight,
@@ -35,6 +37,8 @@ _NAMES = {
     CreateRole: "create_role",
     AlterRole: "alter_role",
     CommentRole: "alter_role",
+    SetConfig: "alter_role",
+    SetPassword: "alter_role",
     AddMember: "grant_membership",
     RemoveMember: "revoke_membership",
     CreateSchema: "create_schema",
@@ -153,7 +157,7 @@ def _withheld(item: Withheld, change: Change, described: Optional[Dict[str, Any]
         described = {**object_of(change.kind, change.schema, None), "owner": change.owner.name}
     elif isinstance(change, (AddMember, RemoveMember)):
         role, described = change.member.name, object_of("role", None, change.group.name)
-    elif isinstance(change, (CreateRole, AlterRole, CommentRole)):
+    elif isinstance(change, (CreateRole, AlterRole, CommentRole, SetConfig, SetPassword)):
         role, described = change.role.name, object_of("role", None, change.role.name)
     elif isinstance(change, (CreateSchema, AlterSchemaOwner)):
         owner = change.owner

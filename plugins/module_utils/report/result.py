@@ -20,12 +20,14 @@ from ..changes import (
     CommentRole,
     CreateRole,
     CreateSchema,
+    CreateStore,
     Grant,
     GrantDefault,
     Plan,
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetPassword,
     weight,
 )
 from ..filters import Options
@@ -61,6 +63,7 @@ def summary(plan: Plan) -> Dict[str, Any]:
     added: Set[Tuple[int, int]] = set()
     altered: Set[Tuple[int, int]] = set()
     removed: Set[Tuple[int, int]] = set()
+    passwords = 0
     schemas = {"created": 0, "owner_changed": 0}
     grants = {"granted": 0, "revoked": 0}
     defaults = {"granted": 0, "revoked": 0}
@@ -69,11 +72,13 @@ def summary(plan: Plan) -> Dict[str, Any]:
             roles["created"].add(change.role.oid)
         elif isinstance(change, (AlterRole, CommentRole)):
             roles["altered"].add(change.role.oid)
+        elif isinstance(change, SetPassword):
+            passwords += 1
         elif isinstance(change, AddMember):
             (altered if change.exists else added).add((change.group.oid, change.member.oid))
         elif isinstance(change, RemoveMember):
             (altered if change.option else removed).add((change.group.oid, change.member.oid))
-        elif isinstance(change, CreateSchema):
+        elif isinstance(change, (CreateSchema, CreateStore)):
             schemas["created"] += 1
         elif isinstance(change, AlterSchemaOwner):
             schemas["owner_changed"] += 1
@@ -93,7 +98,7 @@ def summary(plan: Plan) -> Dict[str, Any]:
             "altered": len(roles["altered"] - roles["created"]),
             "dropped": 0,
         },
-        "passwords": {"set": 0},
+        "passwords": {"set": passwords},
         "memberships": {"added": len(added), "altered": len(altered - added), "removed": len(removed)},
         "schemas": schemas,
         "grants": grants,

@@ -239,8 +239,8 @@ def test_not_files_and_sections_at_once(tmp_path: Path) -> None:
 
 def test_options_beside_files_are_judged_too(tmp_path: Path) -> None:
     path = write(tmp_path, "roles: [{name: app}]")
-    found = failed({"manifest_files": [path], "passwords": {}, "assume_roles": "x", "bogus": 1})
-    assert [place for place, _text in found] == ["passwords", "bogus", "assume_roles"]
+    found = failed({"manifest_files": [path], "passwords": {"app": 1}, "assume_roles": "x", "bogus": 1})
+    assert [place for place, _text in found] == ["bogus", "assume_roles", "passwords.app"]
 
 
 def test_assume_roles_go_with_files(tmp_path: Path) -> None:

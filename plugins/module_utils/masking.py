@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""What no output may show: found in the raw input before anything can fail, and masked wherever a server repeats it.
+
+Ansible registers the secrets that it can name. It knows nothing of a password under a misspelt key, in JSON text, in a
+file or in the environment.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Tuple
+
+from .manifest.spec import ROLE_OPTIONS
+
+MASK = "********"
+
+#: The environment variables with secrets of the module itself.
+KEY_VARIABLE = "PG_ROLE_RECONCILE_FINGERPRINT_KEY"
+SECRET_VARIABLES = ("PGPASSWORD", KEY_VARIABLE)
+
+#: Keys of ``connect_params`` with secrets. They are refused there, and the message must not show them.
+SECRET_PARAMETERS = ("password", "passfile", "sslpassword")
+
+_SECRET_FIELDS = frozenset(name for name, option in ROLE_OPTIONS.items() if option.get("no_log"))
+
+
+class Secrets:
+    """Every secret that the run knows, with whose it is."""
+
+    def __init__(self) -> None:
+        self._owners: Dict[str, str] = {}
+
+    def add(self, text: Any, owner: str) -> None:
+        """One more secret; what is empty or no text is none."""
+        if isinstance(text, str) and text:
+            self._owners.setdefault(text, owner)
+
+    def add_all(self, found: Iterable[Tuple[str, str]]) -> None:
+        """More secrets, each with whose it is."""
+        for text, owner in found:
+            self.add(text, owner)
+
+    def texts(self) -> AbstractSet[str]:
+        """The secrets themselves."""
+        return self._owners.keys()
+
+    def owner(self, text: str) -> Optional[str]:
+        """Whose secret this is, in words for a warning."""
+        return self._owners.get(text)
+
+    def mask(self, text: str) -> str:
+        """A text from outside without the secrets, also where it repeats them quoted for SQL or JSON."""
+        for spelling in sorted({form for secret in self._owners for form in _spellings(secret)}, key=len, reverse=True):
+            text = text.replace(spelling, MASK)
+        return text
+
+
+def _spellings(secret: str) -> FrozenSet[str]:
+    doubled = secret.replace("'", "''")
+    escaped = json.dumps(secret)[1:-1]
+    return frozenset(
+        (
+            secret,
+            doubled,
+            secret.replace('"', '""'),
+            secret.replace("\\", "\\\\"),
+            doubled.replace("\\", "\\\\"),
+            escaped,
+            json.dumps(secret, ensure_ascii=False)[1:-1],
+            # psql, the server's log and pg_stat_activity keep lines apart with a tab.
+            secret.replace("\n", "\n\t"),
+        )
+    )
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Every text and number in something nested."""
+    pending: List[Any] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Mapping):
+            pending.extend(item.values())
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            pending.extend(item)
+        elif isinstance(item, str):
+            yield item
+        elif isinstance(item, (int, float)):
+            yield str(item)
+
+
+def structure(value: Any) -> Any:
+    """What a text with a list or a dict in it means; AnsibleModule takes JSON and Python's notation for one."""
+    if not isinstance(value, str) or not re.match(r"\s*[\[{]", value):
+        return value
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(value)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return value
+
+
+def of_roles(roles: Any) -> Iterator[Tuple[str, str]]:
+    """The secrets of a manifest's ``roles``: passwords, and whatever stands under a key that roles do not have."""
+    found = structure(roles)
+    if isinstance(found, Mapping):
+        found = [found]
+    if not isinstance(found, (list, tuple)):
+        return
+    for number, entry in enumerate(found):
+        role = structure(entry)
+        if not isinstance(role, Mapping):
+            continue
+        name = role.get("name")
+        owner = f"the password of role {name}" if isinstance(name, str) else f"the password in roles[{number}]"
+        for key, value in role.items():
+            if key in _SECRET_FIELDS or key not in ROLE_OPTIONS:
+                for text in leaves(value):
+                    yield text, owner
+
+
+def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Tuple[str, str]]:
+    """The secrets in the module's raw arguments and in its environment."""
+    for name in ("login_password", "fingerprint_key"):
+        for text in leaves(raw.get(name)):
+            yield text, name
+    parameters = structure(raw.get("connect_params"))
+    if isinstance(parameters, Mapping):
+        for name in SECRET_PARAMETERS:
+            for text in leaves(parameters.get(name)):
+                yield text, f"connect_params.{name}"
+    elif isinstance(parameters, str):
+        # key=value pairs, which AnsibleModule takes as well
+        for match in re.finditer(r"(password|sslpassword)\s*=\s*('[^']*'|\"[^\"]*\"|[^\s,]+)", parameters):
+            yield match.group(2).strip("'\""), "connect_params"
+    for name in SECRET_VARIABLES:
+        if environment.get(name):
+            yield environment[name], name
+    passwords = raw.get("passwords")
+    if isinstance(passwords, str):
+        yield passwords, "passwords"
+    found = structure(passwords)
+    if isinstance(found, Mapping):
+        for role, secret in found.items():
+            for text in leaves(secret):
+                yield text, f"the password of role {role}"
+    else:
+        for text in leaves(found):
+            yield text, "passwords"
+    yield from of_roles(raw.get("roles"))
+    for text, owner in of_unknown(raw):
+        yield text, owner
+
+
+def of_unknown(raw: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
+    """What stands under a misspelt ``passwords`` or ``fingerprint_key``."""
+    for name, value in raw.items():
+        if re.search(r"pass?w|secret|finger.*key$", name, re.IGNORECASE) and name not in (
+            "update_password",
+            "passwords",
+            "login_password",
+        ):
+            for text in leaves(structure(value)):
+                yield text, name

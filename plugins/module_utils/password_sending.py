@@ -1,0 +1,117 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Passwords on their way to the server, and the records of what was sent, so that no log shows either."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
+
+from . import catalog, store
+from .changes import Plan, SetPassword
+from .diff.passwords import PasswordOptions, declared, record_work
+from .failure import Failure
+from .keys import make_key
+from .manifest.model import Password
+from .policy import Policy
+from .problems import Problem
+from .sealed import PRELUDE, seal
+from .sending import send
+from .state import State
+from .statements import password_statement, text
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+
+def with_key(passwords: PasswordOptions, plan: Plan, file: Optional[str]) -> PasswordOptions:
+    """The options with the key, which is made now where a password is about to be sent and there is none.
+
+    Raises Failure.
+    """
+    sends = any(isinstance(change, SetPassword) and not change.clear for change in plan.changes)
+    if not sends or passwords.key is not None or file is None:
+        return passwords
+    try:
+        return replace(passwords, key=make_key(file), key_expected=False)
+    except OSError as exc:
+        message = f"fingerprint_key_file {file} cannot be made: {exc.strerror}"
+        problem = Problem(path="fingerprint_key_file", message=message)
+        raise Failure("manifest_invalid", message, problems=[problem]) from None
+
+
+#: By the text that is shown: what is sent in its place.
+Hidden = Mapping[str, str]
+
+
+def hidden(connection: Connection[Any], plan: Plan, policy: Policy, state: State) -> Hidden:
+    """The statements that set passwords, as they are sent: one round trip where there are any."""
+    passwords = declared(policy)
+    secrets = {
+        text(password_statement(change)): (change, passwords[change.role.name])
+        for change in plan.changes
+        if isinstance(change, SetPassword) and not change.clear
+    }
+    if not secrets:
+        return {}
+    whole = {
+        shown: (change, text(password_statement(change, _secret_tosend(connection, change.role.name, password))))
+        for shown, (change, password) in secrets.items()
+    }
+    if not state.passwords.sealing:
+        return {shown: statement for shown, (_change, statement) in whole.items()}
+    key = _sealing_key(connection)
+    return {
+        # The same ALTER ROLE without a word takes the locks first.
+        shown: seal(key, number, statement, shown.partition(" PASSWORD '")[0])
+        for number, (shown, (_change, statement)) in enumerate(whole.items())
+    }
+
+
+def _secret_tosend(connection: Connection[Any], role: str, password: Password) -> str:
+    """A verifier, unless the server is to do the hashing. libpq prepares the password as the server would."""
+    if password.verifier or password.encryption == "server":
+        return password.text
+    verifier = connection.pgconn.encrypt_password(password.text.encode(), role.encode(), b"scram-sha-256")
+    return verifier.decode("ascii")
+
+
+def _sealing_key(connection: Connection[Any]) -> str:
+    row = connection.execute(PRELUDE).fetchone()
+    return str(row[0]) if row else ""
+
+
+def remember(connection: Connection[Any], plan: Plan, policy: Policy, state: State, passwords: PasswordOptions) -> bool:
+    """Write down which passwords were sent, in the same transaction. Returns whether there was anything to write.
+
+    Up to three round trips, none where nothing is to be written.
+    """
+    new = [change.role.name for change in plan.changes if isinstance(change, SetPassword) and change.created]
+    created = catalog.read_role_oids(connection, new) if new else {}
+    work = record_work(plan.changes, policy, state, passwords, created)
+    if not work:
+        return False
+    cluster = state.server.system_identifier
+    plain: List[str] = []
+    secret: List[Tuple[str, str]] = []
+    if work.rows or work.delete:
+        plain.append(text(store.lock()))
+    if work.delete:
+        plain.append(text(store.deletion(work.delete)))
+    for start in range(0, len(work.rows), store.BATCH):
+        rows = work.rows[start : start + store.BATCH]
+        secret.append((text(store.insertion(rows, cluster)), "NULL"))
+    for name, comment in work.comments.items():
+        # Removing the comment first takes the locks that setting it needs.
+        secret.append((text(store.comment(name, comment)), text(store.comment(name, None))))
+    sent = plain + [statement for statement, _first in secret]
+    if secret and state.passwords.sealing:
+        key = _sealing_key(connection)
+        # Passwords were sealed with numbers from 0 on, by a key of their own.
+        sent = plain + [seal(key, number, statement, first) for number, (statement, first) in enumerate(secret)]
+    send(connection, sent)
+    return True

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Statements on their way to the server, and what it refuses, in the module's terms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
+
+try:
+    import psycopg
+except ImportError:  # the module reports the missing library before it gets here
+    pass
+
+from . import catalog
+from .failure import Failure
+from .problems import Problem
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+# Raised by a statement of a checked plan, these mean that another session changed the same things at the same time.
+_COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000"})
+_CODES = {
+    "42501": "insufficient_privilege",
+    "2BP01": "dependent_privileges",
+    "55P03": "lock_timeout",
+    "25006": "read_only_server",
+    "53200": "too_many_locks",
+}
+
+
+def send(
+    connection: Connection[Any], sql: Sequence[str], *, plan: bool = False, replaced: Optional[Mapping[str, str]] = None
+) -> None:
+    """Send statements in one round trip. A refused one is reported with the text that is shown.
+
+    ``plan``: they are the plan's. ``replaced``: what is sent in the place of a statement that only is to be shown.
+    Raises Failure.
+    """
+    hides = replaced or {}
+    cursors = [connection.cursor() for _statement in sql]
+    try:
+        with catalog.pipelined(connection):
+            for cursor, statement in zip(cursors, sql):
+                cursor.execute(hides.get(statement, statement).encode("utf-8", "surrogateescape"))
+    except psycopg.Error as exc:
+        failed = next((s for c, s in zip(cursors, sql) if c.statusmessage is None), None)
+        raise failure_of(exc, connection, failed, list(sql) if plan else None) from None
+
+
+def failure_of(
+    exc: psycopg.Error, connection: Connection[Any], statement: Optional[str], plan: Optional[List[str]]
+) -> Failure:
+    """A server's refusal in the module's terms. Only the parts of it that carry no parameters or context are taken."""
+    if exc.sqlstate is None or connection.closed:
+        return Failure("connection_failed", "The connection to the server was lost; nothing was applied.", plan=plan)
+    code = _CODES.get(exc.sqlstate, "server_error")
+    if plan is not None and exc.sqlstate in _COLLISIONS:
+        code = "collision"
+    message = exc.diag.message_primary or "The server refused a statement"
+    hint = exc.diag.message_hint
+    if code == "lock_timeout":
+        message = f"Another session holds a lock that the plan has waited 3 seconds for: {message}"
+        hint = "Run again when that session, likely one that changes tables, is done."
+    if code == "collision":
+        message = f"Another session changed the same things at the same time, run again: {message}"
+    return Failure(
+        code,
+        message,
+        problems=[Problem(message=message, hint=hint, code=code)],
+        sqlstate=exc.sqlstate,
+        statement=statement,
+        detail=exc.diag.message_detail,
+        hint=hint,
+        plan=plan,
+    )

@@ -17,6 +17,7 @@ from .diff.passwords import PasswordOptions, declared, record_work
 from .failure import Failure
 from .keys import make_key
 from .manifest.model import Password
+from .passwords import may_be_taken_as_verifier
 from .policy import Policy
 from .problems import Problem
 from .sealed import PRELUDE, seal
@@ -74,7 +75,9 @@ def hidden(connection: Connection[Any], plan: Plan, policy: Policy, state: State
 
 def _secret_tosend(connection: Connection[Any], role: str, password: Password) -> str:
     """A verifier, unless the server is to do the hashing. libpq prepares the password as the server would."""
-    if password.verifier or password.encryption == "server":
+    if password.verifier:
+        return password.text
+    if password.encryption == "server" and not may_be_taken_as_verifier(password.text):
         return password.text
     verifier = connection.pgconn.encrypt_password(password.text.encode(), role.encode(), b"scram-sha-256")
     return verifier.decode("ascii")

@@ -97,15 +97,20 @@ def problem_of(text: str, format: str, role: str) -> Optional[str]:  # noqa: A00
     return None
 
 
+def may_be_taken_as_verifier(text: str) -> bool:
+    """Whether some server might store the text as it is instead of hashing it."""
+    return _LOOKALIKE.match(text) is not None or _parse(text) is not None
+
+
 def _why_no_verifier(text: str, format: str) -> Optional[str]:  # noqa: A002
     if len(text) > VERIFIER_BYTES and _parse(text) is not None:
         return f"the SCRAM verifier is longer than {VERIFIER_BYTES} bytes, which PostgreSQL 18 does not store"
     if verifier_kind(text.strip().strip(_INVISIBLE).strip()) is not None:
         return "there is white space around the verifier"
     if format == "verifier":
-        return "the text is no verifier that PostgreSQL would take as one"
+        return "the text is no verifier that every PostgreSQL version would take as one"
     if _LOOKALIKE.match(text):
-        return "the text looks like a verifier, but PostgreSQL would not take it as one"
+        return "the text looks like a verifier, but is none that every PostgreSQL version would take as one"
     return None
 
 
@@ -227,10 +232,10 @@ def _parse(text: str) -> Optional[_Scram]:
         return None
     if not (salt and _NUMBER.fullmatch(count)):
         return None
+    # Python reads no number of thousands of digits.
     if len(count) > VERIFIER_BYTES or not -_LONG <= int(count) < _LONG:
         return None
-    decoded = [_base64_decode(part) for part in (salt, stored, server)]
-    salt_bytes, stored_key, server_key = decoded
+    salt_bytes, stored_key, server_key = (_base64_decode(part) for part in (salt, stored, server))
     if salt_bytes is None or stored_key is None or server_key is None:
         return None
     if len(stored_key) != _KEY_BYTES or len(server_key) != _KEY_BYTES:

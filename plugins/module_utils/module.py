@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
+import sys
 import traceback
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, NoReturn, Optional
@@ -27,6 +29,10 @@ from .masking import MASK, Secrets, leaves, of_arguments
 from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
 from .report.result import result_of, warnings_of
+
+
+#: Options that hold a secret, or may hold one when they are given as text.
+_WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
 
 
 class Module(AnsibleModule):  # type: ignore[misc]
@@ -127,16 +133,18 @@ class Module(AnsibleModule):  # type: ignore[misc]
         told: Dict[str, Any] = {}
         for name, value in self.raw.items():
             if name in RUN_OPTIONS or name in CONNECTION_OPTIONS:
-                told[name] = sorted(value) if isinstance(value, dict) else value
+                told[name] = _told(name, value)
             elif isinstance(value, (list, dict)):
                 told[name] = f"{len(value)} items"
-        for name in ("login_password", "fingerprint_key"):
-            if name in told:
-                told[name] = MASK
-        if "passwords" in told:
-            given = told["passwords"]
-            told["passwords"] = dict.fromkeys(given, MASK) if isinstance(given, list) else MASK
         return {"module_args": told}
+
+
+def _told(name: str, value: Any) -> Any:
+    """An option as the invocation shows it."""
+    if isinstance(value, dict):
+        names = sorted(map(str, value))
+        return dict.fromkeys(names, MASK) if name == "passwords" else names
+    return MASK if name in _WITH_SECRETS and value is not None else value
 
 
 def _invalid(invalid: ManifestInvalid) -> Failure:
@@ -145,7 +153,13 @@ def _invalid(invalid: ManifestInvalid) -> Failure:
 
 def run_role_reconcile() -> None:
     """The module ``pg_role_reconcile``."""
-    module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
+    try:
+        module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
+    except Exception as exc:
+        # A traceback could show what is secret, and there is no module yet that could mask it.
+        failure = _internal(exc)
+        print(json.dumps({"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}))
+        sys.exit(1)
     try:
         result = _role_reconcile(module)
     except Failure as failure:

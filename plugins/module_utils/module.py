@@ -30,7 +30,6 @@ from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
 from .report.result import result_of, warnings_of
 
-
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
 

@@ -11,6 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
 
+try:
+    from psycopg import sql
+except ImportError:  # the module reports the missing library before it gets here
+    pass
+
 from . import catalog, store
 from .changes import Plan, SetPassword
 from .diff.passwords import PasswordOptions, declared, record_work
@@ -63,14 +68,21 @@ def hidden(connection: Connection[Any], plan: Plan, policy: Policy, state: State
         shown: (change, text(password_statement(change, _secret_tosend(connection, change.role.name, password))))
         for shown, (change, password) in secrets.items()
     }
+    key = _sealing_key(connection)
     if not state.passwords.sealing:
         return {shown: statement for shown, (_change, statement) in whole.items()}
-    key = _sealing_key(connection)
     return {
-        # The same ALTER ROLE without a word takes the locks first.
-        shown: seal(key, number, statement, shown.partition(" PASSWORD '")[0])
-        for number, (shown, (_change, statement)) in enumerate(whole.items())
+        shown: seal(key, number, statement, _locking(change, state))
+        for number, (shown, (change, statement)) in enumerate(whole.items())
     }
+
+
+def _locking(change: SetPassword, state: State) -> str:
+    """A harmless statement that takes the locks of the one that sets the password."""
+    if change.role.oid in state.executors:
+        # All that PostgreSQL up to 15 lets a login without CREATEROLE do with itself; the password follows at once.
+        return text(password_statement(replace(change, clear=True)))
+    return text(sql.SQL("ALTER ROLE {}").format(sql.Identifier(change.role.name)))
 
 
 def _secret_tosend(connection: Connection[Any], role: str, password: Password) -> str:

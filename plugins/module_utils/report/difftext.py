@@ -41,7 +41,7 @@ HANDFUL = 5
 
 KEPT = "  # kept: privilege_reconciliation: additive"
 
-_PLAIN = re.compile(r"[A-Za-z_][\w.*()/+-]*(?: [\w.*()/+-]+)*\Z")
+_PLAIN = re.compile(r"[(A-Za-z_][\w.*()/+-]*(?: [\w.*()/+-]+)*\Z")
 _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 Lines = List[str]

@@ -422,7 +422,7 @@ def _store_table(rows: Sequence[Tuple[Any, ...]], trusted: Set[int], may_create:
         return StoreTable(schema=True, faults=tuple(strange), may_create=creates)
     if table_owner not in trusted:
         strange.append("it belongs to a role that is no superuser")
-    return StoreTable(True, True, (*strange, *faults), tuple(lacking))
+    return StoreTable(True, True, (*strange, *faults), tuple(lacking), owner_only=bool(strange) and not faults)
 
 
 def _role(row: Tuple[Any, ...]) -> Role:

@@ -61,6 +61,8 @@ class StoreTable:
     table: bool = False
     faults: Tuple[str, ...] = ()
     lacking: Tuple[str, ...] = ()
+    #: Whether nothing but the owner is wrong with it.
+    owner_only: bool = False
     #: Whether the executor may make what is missing.
     may_create: bool = True
 

@@ -219,7 +219,10 @@ def _table_problems(changes: Sequence[Change], state: State) -> List[Problem]:
                 object=f"table {name}",
                 message=f"{name} is not the table that this collection makes, so it is not touched: "
                 f"{', '.join(table.faults)}",
-                hint=f"Look at who made it, and drop it; {other}.",
+                hint=f'Where you trust its maker: ALTER SCHEMA {SCHEMA} OWNER TO "{_quoted(executor)}"; ALTER TABLE {name} '
+                f'OWNER TO "{_quoted(executor)}". Else drop it; {other}.'
+                if table.owner_only
+                else f"Look at who made it, and drop it; {other}.",
                 code="object_missing",
             )
         ]

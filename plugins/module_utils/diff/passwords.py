@@ -214,15 +214,16 @@ def _table_problems(changes: Sequence[Change], state: State) -> List[Problem]:
     name = f"{SCHEMA}.{TABLE}"
     other = "or use fingerprint_store: comment"
     if table.faults:
+        owner = f'OWNER TO "{_quoted(executor)}"'
+        hint = "Look at who made it, and drop it"
+        if table.owner_only:
+            hint = f"Where you trust its maker: ALTER SCHEMA {SCHEMA} {owner}; ALTER TABLE {name} {owner}. Else drop it"
         return [
             Problem(
                 object=f"table {name}",
                 message=f"{name} is not the table that this collection makes, so it is not touched: "
                 f"{', '.join(table.faults)}",
-                hint=f'Where you trust its maker: ALTER SCHEMA {SCHEMA} OWNER TO "{_quoted(executor)}"; ALTER TABLE {name} '
-                f'OWNER TO "{_quoted(executor)}". Else drop it; {other}.'
-                if table.owner_only
-                else f"Look at who made it, and drop it; {other}.",
+                hint=f"{hint}; {other}.",
                 code="object_missing",
             )
         ]

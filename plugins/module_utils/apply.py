@@ -19,9 +19,11 @@ except ImportError:  # the module reports the missing library before it gets her
     pass
 
 from . import catalog
-from .changes import CreateRole, CreateSchema, Plan, SetPassword
+from .brakes import brake_problems
+from .changes import CreateRole, CreateSchema, Grant, Plan, Revoke, SetPassword
 from .diff.passwords import PasswordOptions, verifying
 from .diff.targets import Lookups, qualified
+from .digest import digest
 from .failure import Failure, of_problems
 from .filters import Options
 from .guards import guard_problems, roles_at_stake
@@ -35,28 +37,19 @@ from .sending import failure_of, send
 from .signatures import split_signature, type_texts
 from .state import Server, State
 from .statements import inventory_of, statements
+from .transaction import Settings, begin, commit, is_standby, take_turn, with_blockers
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-#: Settings of the transaction, whatever the role, the database or the pooler has set. Nothing outlives the transaction.
-PINS: Mapping[str, str] = {
-    "search_path": "pg_catalog, pg_temp",
-    "DateStyle": "'ISO, MDY'",
-    "IntervalStyle": "postgres",
-    "TimeZone": "'UTC'",
-    "standard_conforming_strings": "on",
-    "quote_all_identifiers": "off",
-    "client_encoding": "'UTF8'",
-    "bytea_output": "hex",
-    "array_nulls": "on",
-    "client_min_messages": "warning",
-    "lock_timeout": "'3s'",
-    "idle_in_transaction_session_timeout": "0",
-}
-
 # A GRANT or REVOKE that the executor may not give is answered with one of these warnings and nothing else.
 _FUTILE = {"01006", "01007"}
+
+
+#: How often a run starts, where other sessions keep changing the same things.
+TRIES = 3
+
+STANDBY = "this server is a standby and there is something to do"
 
 
 @dataclass(frozen=True)
@@ -70,19 +63,6 @@ class Run:
     session_role: Optional[str] = None
     warnings: Tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a run is run, beside the policy options. ``statement_timeout`` in seconds, 0 for none. ``key_file``: where a
-    fingerprint key is to be made.
-    """
-
-    check_mode: bool = False
-    session_role: Optional[str] = None
-    statement_timeout: int = 0
-    passwords: PasswordOptions = field(default_factory=PasswordOptions)
-    key_file: Optional[str] = None
 
 
 @dataclass
@@ -103,93 +83,116 @@ class _Clock:
 def reconcile(connection: Connection[Any], policy: Policy, options: Options, settings: Settings) -> Run:
     """Bring the connected database to what the policy says, or say what that would take.
 
-    Raises Failure; then nothing is applied.
+    Where other sessions change the same things at the same time, it starts again from a fresh inspection. Raises
+    Failure; then nothing is applied.
     """
     clock = _Clock()
-    with _server_errors(connection):
-        with clock.stage("begin"):
-            begin(connection, settings)
-        with clock.stage("inspect"):
-            state, scope, lookups = inspect(connection, policy, settings.passwords)
-        with clock.stage("plan"):
-            passwords = settings.passwords
-            outcome = make_plan(
-                policy, state, scope, lookups, options, passwords=passwords, check_mode=settings.check_mode
+    for attempt in range(1, TRIES + 1):
+        try:
+            with _transaction(connection):
+                return _attempt(connection, policy, options, settings, clock)
+        except Failure as failure:
+            again = failure.code in ("collision", "not_converged") and attempt < TRIES
+            if not again or connection.closed:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _attempt(connection: Connection[Any], policy: Policy, options: Options, settings: Settings, clock: _Clock) -> Run:
+    """One try, from the beginning of the transaction to its commit."""
+    passwords = settings.passwords
+    with clock.stage("begin"):
+        begin(connection, settings)
+    if settings.writes and not is_standby(connection):
+        with clock.stage("turn"):
+            take_turn(connection, settings)
+    with clock.stage("inspect"):
+        state, scope, lookups = inspect(connection, policy, passwords, settings.expected_system_identifier)
+    with clock.stage("plan"):
+        outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=settings.check_mode)
+        plan = outcome.plan
+        try:
+            sql = statements(
+                plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
             )
-            plan = outcome.plan
-            try:
-                sql = statements(
-                    plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
-                )
-            except UnicodeEncodeError:
-                sql = []  # a name that cannot be spelt is among the problems
-        if outcome.problems:
-            raise of_problems(outcome.problems, plan=sql or None)
-        warnings = [*plan.warnings, *_about_the_server(state.server), *_about_passwords(plan, state, settings)]
-        with clock.stage("guard"):
-            guards = _guards(connection, plan, policy, options, state)
-        if settings.check_mode:
-            warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
-        elif guards:
-            raise of_problems(guards, plan=sql)
-        elif sql:
-            if state.server.in_recovery:
-                raise Failure("read_only_server", "This server is a standby and there is something to do.", plan=sql)
-            with clock.stage("apply"):
-                passwords = with_key(passwords, plan, settings.key_file)
-                run(connection, sql, hidden(connection, plan, policy, state))
-                remember(connection, plan, policy, state, passwords)
-            with clock.stage("verify"):
-                verify(connection, policy, options, state, plan, passwords)
-            with clock.stage("commit"):
-                commit(connection)
-        elif not state.server.in_recovery and remember(connection, plan, policy, state, passwords):
-            # Records that moved to another store, or whose role is gone: nothing that anybody has to know of.
-            with clock.stage("commit"):
-                commit(connection)
-        return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
-
-
-def begin(connection: Connection[Any], settings: Settings) -> None:
-    """Open the transaction and pin every setting that could change what statements mean: one round trip."""
-    standby = connection.info.parameter_status("in_hot_standby") == "on"
+        except UnicodeEncodeError:
+            sql = []  # a name that cannot be spelt is among the problems
+    if outcome.problems:
+        raise of_problems(outcome.problems, plan=sql or None)
+    check_digest(settings.expected_digest, digest(state.server, options, sql), sql)
+    warnings = [*plan.warnings, *_about_the_server(state.server), *_about_passwords(plan, state, settings)]
+    with clock.stage("guard"):
+        guards = [
+            *_guards(connection, plan, policy, options, state),
+            *brake_problems(plan, settings.max_drops, settings.max_revokes),
+        ]
+        if sql and state.server.in_recovery:
+            guards.append(Problem(message=STANDBY, code="read_only_server"))
     if settings.check_mode:
-        # One snapshot for the whole plan; nothing that writes is sent.
-        opening = ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
-    else:
-        # Read committed, so that verification sees what other sessions did as well.
-        opening = [f"BEGIN ISOLATION LEVEL READ COMMITTED {'READ ONLY' if standby else 'READ WRITE'}"]
-    opening += [f"SET LOCAL {name} = {value}" for name, value in PINS.items()]
-    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
-        # There the server would refuse to send what is not valid in the client's encoding.
-        opening.append("SET LOCAL client_encoding = 'SQL_ASCII'")
-    opening.append(f"SET LOCAL statement_timeout = {settings.statement_timeout * 1000}")
-    if connection.info.server_version >= 170000:
-        opening.append("SET LOCAL transaction_timeout = 0")
-    session_role = psycopg.sql.Identifier(settings.session_role) if settings.session_role else psycopg.sql.SQL("NONE")
-    opening.append(psycopg.sql.SQL("SET LOCAL ROLE {}").format(session_role).as_string(None))
-    try:
-        send(connection, opening)
-    except Failure as failure:
-        if settings.session_role and failure.sqlstate in ("22023", "42501", "42704"):
-            code = "insufficient_privilege" if failure.sqlstate == "42501" else "object_missing"
-            raise Failure(
-                code,
-                f"Cannot become session_role {settings.session_role}: {failure.message}",
-                sqlstate=failure.sqlstate,
-                statement=failure.statement,
-                hint="The login must be a member of session_role, from PostgreSQL 16 on with the SET option.",
-            ) from None
-        raise
+        warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
+    elif guards:
+        raise of_problems(guards, plan=sql)
+    if sql and settings.writes and not guards:
+        with clock.stage("apply"):
+            passwords = with_key(passwords, plan, settings)
+            run(connection, sql, hidden(connection, plan, policy, state), objects_of(plan))
+            remember(connection, plan, policy, state, passwords)
+        with clock.stage("verify"):
+            verify(connection, policy, options, state, plan, passwords)
+            check_access(connection, settings.session_role)
+    elif settings.writes and not state.server.in_recovery:
+        # Records that moved to another store, or whose role is gone: nothing that anybody has to know of.
+        remember(connection, plan, policy, state, passwords)
+    if not settings.check_mode:
+        with clock.stage("commit"):
+            told = commit(connection, settings)
+        warnings += [told] if told else []
+    return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
 
 
-def inspect(connection: Connection[Any], policy: Policy, passwords: PasswordOptions) -> Tuple[State, Scope, Lookups]:
+def check_digest(expected: Optional[str], found: str, sql: Sequence[str]) -> None:
+    """Raise Failure unless the plan is the approved one. An empty plan passes, so that a relaunch is no error."""
+    if expected is None or expected == found or not sql:
+        return
+    message = f"The plan is not the approved one: its digest is {found}, expected was {expected}"
+    problem = Problem(
+        path="expected_digest", message=message, hint="Look at the new plan and approve it.", code="plan_changed"
+    )
+    raise Failure("plan_changed", message, problems=[problem], hint=problem.hint, plan=list(sql))
+
+
+def check_access(connection: Connection[Any], session_role: Optional[str]) -> None:
+    """Raise Failure where the plan would lock the login out of this database, or out of its session_role."""
+    connects, sets = catalog.read_access(connection, session_role)
+    if connects and sets:
+        return
+    lost = f"become session_role {session_role}" if connects else "connect to this database"
+    message = f"After the plan this login could not {lost} any more, so it was rolled back"
+    raise Failure("self_protection", message, problems=[Problem(message=message, code="self_protection")])
+
+
+def objects_of(plan: Plan) -> List[int]:
+    """The OIDs of what the plan's statements name, to say afterwards who held them."""
+    return [
+        item.oid for change in plan.changes if isinstance(change, (Grant, Revoke)) for item in change.target.objects
+    ]
+
+
+def inspect(
+    connection: Connection[Any], policy: Policy, passwords: PasswordOptions, cluster: Optional[str] = None
+) -> Tuple[State, Scope, Lookups]:
     """Read everything that the policy is compared with: three round trips, and one more each for rules on
     objects outside schemas, on routines and on columns.
+
+    ``cluster``: the system identifier that it must be. Raises Failure.
     """
     databases = [rule.name for rule in policy.rules if rule.kind == "database" and rule.name is not None]
     verifiers_of = sorted(policy.roles) if passwords.update == "on_drift" else []
     state = catalog.read_cluster(connection, databases, verifiers_of)
+    if cluster is not None and cluster != state.server.system_identifier:
+        found = state.server.system_identifier or "one that may not be asked for its identifier"
+        message = f"This is the cluster {found}, not {cluster}"
+        raise Failure("wrong_cluster", message, problems=[Problem(path="expected_system_identifier", message=message)])
     scope = scope_of(policy, (schema.name for schema in state.schemas.values()), state.server.database)
     inspected = [schema.oid for schema in state.schemas.values() if schema.name in scope.inspected]
     groups, default_acls = catalog.read_objects(connection, inspected)
@@ -300,7 +303,7 @@ def _about_passwords(plan: Plan, state: State, settings: Settings) -> List[str]:
     return warnings
 
 
-def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden) -> None:
+def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden, objects: Sequence[int]) -> None:
     """Run the plan's statements. A warning from the server that nobody expects is a failure like an error."""
     warnings: List[Tuple[str, str]] = []
 
@@ -311,6 +314,8 @@ def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden) -> No
     connection.add_notice_handler(note)
     try:
         send(connection, sql, plan=True, replaced=replaced)
+    except Failure as failure:
+        raise with_blockers(connection, failure, objects) if failure.code == "lock_timeout" else failure from None
     finally:
         connection.remove_notice_handler(note)
     if warnings:
@@ -327,7 +332,7 @@ def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden) -> No
 
 
 @contextmanager
-def _server_errors(connection: Connection[Any]) -> Iterator[None]:
+def _transaction(connection: Connection[Any]) -> Iterator[None]:
     """End the transaction whatever happens, and put errors of the server into the module's terms."""
     try:
         yield
@@ -382,17 +387,3 @@ def _known(before: State, after: State, plan: Plan) -> Tuple[FrozenSet[int], Fro
     roles = {change.role.name for change in plan.changes if isinstance(change, CreateRole)}
     made = {role.oid for role in after.roles.values() if role.name in roles}
     return frozenset(objects), frozenset(set(before.roles) | made)
-
-
-def commit(connection: Connection[Any]) -> None:
-    """Commit. A connection that breaks here leaves the outcome unknown."""
-    try:
-        connection.execute("COMMIT")
-    except psycopg.Error as exc:
-        if connection.closed:
-            raise Failure(
-                "outcome_unknown",
-                "The connection broke while the transaction was being committed. Run again: if it was committed, "
-                "the next run has nothing to do.",
-            ) from None
-        raise failure_of(exc, connection, "COMMIT", None) from None

@@ -312,6 +312,36 @@ FROM unnest(%s::oid[]) AS r(oid)
 """
 
 
+# A login without pg_read_all_stats sees other sessions' user and application, not what they run.
+_SESSION = """
+'session ' || a.pid || ' of ' || coalesce(quote_ident(a.usename), 'an unknown role')
+    || coalesce(', application ' || nullif(a.application_name, ''), '')
+    || coalesce(', since ' || date_trunc('second', coalesce(a.xact_start, a.backend_start)), '')
+"""
+
+_TURN_HOLDER = f"""
+SELECT {_SESSION}
+FROM pg_locks AS l
+JOIN pg_stat_activity AS a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.granted AND l.classid = %s AND l.objid = %s AND l.objsubid = 2
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+_LOCK_HOLDERS = f"""
+SELECT DISTINCT {_SESSION} || ', holds ' || l.mode || ' on ' || l.relation::regclass
+FROM pg_locks AS l
+JOIN pg_stat_activity AS a ON a.pid = l.pid
+WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid()
+  AND (l.database = 0 OR l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+  AND (l.relation = ANY(%s::oid[]) AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock')
+       OR l.mode = 'RowExclusiveLock'
+          AND l.relation IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_namespace'::regclass, 'pg_type'::regclass,
+                             'pg_authid'::regclass, 'pg_auth_members'::regclass, 'pg_database'::regclass,
+                             'pg_default_acl'::regclass))
+ORDER BY 1 LIMIT 5
+"""
+
+
 @contextlib.contextmanager
 def pipelined(connection: Connection[Any]) -> Iterator[None]:
     """Send what follows in one round trip, or one by one where libpq has no pipeline mode (before 14)."""
@@ -536,6 +566,31 @@ def read_routine_types(
         [(oid, schema, name, tuple(arguments)) for oid, schema, name, arguments in routines],
         {texts[position - 1]: oid for position, oid in oids},
     )
+
+
+def read_access(connection: Connection[Any], session_role: Optional[str]) -> Tuple[bool, bool]:
+    """Whether the login may still connect to this database, and still set its session role: one round trip."""
+    right = "SET" if connection.info.server_version >= 160000 else "MEMBER"
+    query = f"""
+        SELECT has_database_privilege(session_user, current_database(), 'CONNECT'),
+               %s::text IS NULL OR pg_has_role(session_user, %s::text, '{right}')
+    """
+    (rows,) = fetch(connection, [(query, (session_role, session_role))])
+    return bool(rows[0][0]), bool(rows[0][1])
+
+
+def read_turn_holder(connection: Connection[Any], turn: Tuple[int, int]) -> Optional[str]:
+    """The session that holds an advisory lock of this database, in words: one look at the lock table."""
+    (rows,) = fetch(connection, [(_TURN_HOLDER, turn)])
+    return str(rows[0][0]) if rows else None
+
+
+def read_lock_holders(connection: Connection[Any], relations: Sequence[int]) -> List[str]:
+    """The sessions that lock one of these relations against everybody, or that have changed the catalogs which GRANT
+    and ALTER ROLE change, in words: one look at the lock table.
+    """
+    (rows,) = fetch(connection, [(_LOCK_HOLDERS, (list(relations),))])
+    return [str(row[0]) for row in rows]
 
 
 def read_stakes(

@@ -43,6 +43,19 @@ class Failure(Exception):
         self.hint = hint
         self.plan = plan
 
+    def with_message(self, message: str) -> Failure:
+        """The same failure in other words."""
+        return Failure(
+            self.code,
+            message,
+            problems=self.problems,
+            sqlstate=self.sqlstate,
+            statement=self.statement,
+            detail=self.detail,
+            hint=self.hint,
+            plan=self.plan,
+        )
+
     def masked(self, mask: Callable[[str], str]) -> Failure:
         """The same failure with everything that the server said put through ``mask``."""
 

@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .apply import Settings, reconcile
+from .apply import reconcile
 from .connection import CONNECTION_OPTIONS, address, connect, is_private, require_psycopg
 from .diff.passwords import PasswordOptions, key_problem
 from .failure import Failure, of_problems
@@ -29,6 +29,7 @@ from .masking import MASK, Secrets, leaves, of_arguments
 from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
 from .report.result import result_of, warnings_of
+from .transaction import Settings
 
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
@@ -180,6 +181,21 @@ def _internal(exc: Exception) -> Failure:
     )
 
 
+def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:
+    """Numbers and texts of the run that mean nothing."""
+    problems = [
+        Problem(path=name, message=f"{params[name]} is less than {least}")
+        for name, least in (("statement_timeout", 0), ("lock_timeout", 1), ("max_drops", 0), ("max_revokes", 0))
+        if params[name] is not None and params[name] < least
+    ]
+    problems += [
+        Problem(path=name, message="is empty: what was to be expected is lost. Leave it out to expect nothing")
+        for name in ("expected_digest", "expected_system_identifier")
+        if params[name] == ""
+    ]
+    return problems
+
+
 def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
     return PasswordOptions(
         update=params["update_password"],
@@ -192,6 +208,7 @@ def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
 def _role_reconcile(module: Module) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
     key, wrong = key_of(module.raw, params["fingerprint_key_file"], os.environ)
+    wrong += _out_of_range(params)
     try:
         policy = manifest_to_policy(module.raw, module.secrets)
     except ManifestInvalid as invalid:
@@ -204,20 +221,25 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
         if missing is not None:
             raise of_problems([missing])
     require_psycopg()
-    if params["statement_timeout"] < 0:
-        problem = Problem(path="statement_timeout", message=f"{params['statement_timeout']} is less than 0")
-        raise Failure("manifest_invalid", problem.text, problems=[problem])
     options = Options(params["reconciliation_mode"], params["undeclared_grantees"], params["adopt_schema_owners"])
-    connection = connect({name: params[name] for name in CONNECTION_OPTIONS}, module.secrets.mask)
+    reach = {name: params[name] for name in CONNECTION_OPTIONS}
+    connection = connect(reach, module.secrets.mask)
     try:
         where = address(connection)
         module.where = f"{where}: "
         settings = Settings(
-            module.check_mode,
-            params["session_role"] or None,
-            params["statement_timeout"],
-            replace(passwords, cleartext=params["allow_cleartext"] or is_private(connection)),
-            key.new_file,
+            check_mode=module.check_mode,
+            rehearse=params["rehearse"],
+            session_role=params["session_role"] or None,
+            lock_timeout=params["lock_timeout"],
+            statement_timeout=params["statement_timeout"],
+            passwords=replace(passwords, cleartext=params["allow_cleartext"] or is_private(connection)),
+            key_file=key.new_file,
+            expected_system_identifier=params["expected_system_identifier"],
+            expected_digest=params["expected_digest"],
+            max_drops=params["max_drops"],
+            max_revokes=params["max_revokes"],
+            reconnect=lambda: connect(reach, module.secrets.mask),
         )
         run = reconcile(connection, policy, options, settings)
     finally:

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, List, Mapping, Tuple
 
 try:
     from psycopg import sql
@@ -20,7 +21,7 @@ from . import catalog, store
 from .changes import Plan, SetPassword
 from .diff.passwords import PasswordOptions, declared, record_work
 from .failure import Failure
-from .keys import make_key
+from .keys import NEW_KEY, make_key
 from .manifest.model import Password
 from .passwords import may_be_taken_as_verifier
 from .policy import Policy
@@ -29,19 +30,23 @@ from .sealed import PRELUDE, seal
 from .sending import send
 from .state import State
 from .statements import password_statement, text
+from .transaction import Settings
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 
-def with_key(passwords: PasswordOptions, plan: Plan, file: Optional[str]) -> PasswordOptions:
+def with_key(passwords: PasswordOptions, plan: Plan, settings: Settings) -> PasswordOptions:
     """The options with the key, which is made now where a password is about to be sent and there is none.
 
-    Raises Failure.
+    A rehearsal takes any key. Raises Failure.
     """
+    file = settings.key_file
     sends = any(isinstance(change, SetPassword) and not change.clear for change in plan.changes)
     if not sends or passwords.key is not None or file is None:
         return passwords
+    if settings.check_mode:
+        return replace(passwords, key=os.urandom(NEW_KEY), key_expected=False)
     try:
         return replace(passwords, key=make_key(file), key_expected=False)
     except OSError as exc:

@@ -541,6 +541,41 @@ options:
       - Whether a password with O(roles[].password_encryption=server) may go over an unencrypted network connection.
     type: bool
     default: false
+  max_drops:
+    description:
+      - The most roles that the run may drop. A larger plan fails before its first statement; in check mode it is shown
+        with a warning.
+      - 'In effect when omitted: no limit.'
+    type: int
+  max_revokes:
+    description:
+      - The most privileges that the run may revoke, each counted once for each object (and column). A larger plan fails
+        before its first statement; in check mode it is shown with a warning.
+      - 'In effect when omitted: no limit.'
+    type: int
+  expected_system_identifier:
+    description:
+      - The system identifier of the cluster that this must be, as RV(server.system_identifier) returns it.
+      - 'In effect when omitted: any cluster.'
+    type: str
+  expected_digest:
+    description:
+      - The RV(plan_digest) of the approved plan. Any other plan is refused, in check mode too; an empty plan passes. An
+        empty text is an error.
+      - 'In effect when omitted: any plan.'
+    type: str
+  lock_timeout:
+    description:
+      - Seconds to wait until no other run of this collection is at work in the database. A single statement waits at most
+        3 seconds for a lock of its own.
+    type: int
+    default: 30
+  rehearse:
+    description:
+      - 'Whether check mode runs the whole plan inside the transaction, verifies it and rolls it back: proof that the apply
+        would work, at the price of its locks. Without check mode it says nothing.'
+    type: bool
+    default: false
   statement_timeout:
     description:
       - Seconds that a single statement may take. V(0) means no limit.

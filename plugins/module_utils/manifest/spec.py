@@ -786,6 +786,53 @@ RUN_OPTIONS: Options = {
             " connection.",
         ],
     },
+    "max_drops": {
+        "type": "int",
+        "in_effect": "no limit",
+        "description": [
+            "The most roles that the run may drop. A larger plan fails before its first statement; in check mode it is"
+            " shown with a warning.",
+        ],
+    },
+    "max_revokes": {
+        "type": "int",
+        "in_effect": "no limit",
+        "description": [
+            "The most privileges that the run may revoke, each counted once for each object (and column). A larger plan"
+            " fails before its first statement; in check mode it is shown with a warning.",
+        ],
+    },
+    "expected_system_identifier": {
+        "type": "str",
+        "in_effect": "any cluster",
+        "description": [
+            "The system identifier of the cluster that this must be, as RV(server.system_identifier) returns it.",
+        ],
+    },
+    "expected_digest": {
+        "type": "str",
+        "in_effect": "any plan",
+        "description": [
+            "The RV(plan_digest) of the approved plan. Any other plan is refused, in check mode too; an empty plan"
+            " passes. An empty text is an error.",
+        ],
+    },
+    "lock_timeout": {
+        "type": "int",
+        "default": 30,
+        "description": [
+            "Seconds to wait until no other run of this collection is at work in the database. A single statement waits"
+            " at most 3 seconds for a lock of its own.",
+        ],
+    },
+    "rehearse": {
+        "type": "bool",
+        "default": False,
+        "description": [
+            "Whether check mode runs the whole plan inside the transaction, verifies it and rolls it back: proof that"
+            " the apply would work, at the price of its locks. Without check mode it says nothing.",
+        ],
+    },
     "statement_timeout": {
         "type": "int",
         "default": 0,
@@ -801,12 +848,6 @@ RUN_OPTIONS: Options = {
 #: Module options that are known and not supported yet.
 OPTIONS_NOT_YET: FrozenSet[str] = frozenset(
     {
-        "max_drops",
-        "max_revokes",
-        "expected_digest",
-        "expected_system_identifier",
-        "lock_timeout",
-        "rehearse",
         "plan_file",
         "undo_file",
         "explain",

@@ -8,9 +8,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Set, Tuple
 
 from ..apply import Run
 from ..changes import (
@@ -30,31 +29,14 @@ from ..changes import (
     SetPassword,
     weight,
 )
+from ..digest import digest
 from ..filters import Options
-from ..state import Server
 from ..statements import inventory_of, statements
 from .difftext import diff_of
 from .items import suppressed_counts, suppressed_items, withheld_items
 
 #: The most characters of a serialised result. AWX drops an event's result over 700,000.
 LARGEST = 500_000
-
-#: Part of what is hashed, so that a digest of another release's plans is never taken for this one's.
-DIGEST_VERSION = "1"
-
-
-def digest(server: Server, options: Options, sql: Sequence[str]) -> str:
-    """What identifies a plan: where, under which policy options, and which statements in which order."""
-    what = [
-        DIGEST_VERSION,
-        server.system_identifier,
-        server.database,
-        options.mode,
-        options.undeclared_grantees,
-        options.adopt_schema_owners,
-        list(sql),
-    ]
-    return "sha256:" + hashlib.sha256(json.dumps(what, ensure_ascii=True).encode()).hexdigest()
 
 
 def summary(plan: Plan) -> Dict[str, Any]:

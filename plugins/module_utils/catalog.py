@@ -327,18 +327,34 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.classid = %s AND l.objid = %s 
   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
+# GRANT waits for locks on relations, and for whoever has changed the same row of the catalog and not committed yet: that
+# transaction is the row's xmax. Where neither is seen (a row of pg_authid, a subtransaction) the sessions with open
+# writes are named, one of which it must be.
 _LOCK_HOLDERS = f"""
-SELECT DISTINCT {_SESSION} || ', holds ' || l.mode || ' on ' || l.relation::regclass
-FROM pg_locks AS l
-JOIN pg_stat_activity AS a ON a.pid = l.pid
-WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid()
-  AND (l.database = 0 OR l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-  AND (l.relation = ANY(%s::oid[]) AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock')
-       OR l.mode = 'RowExclusiveLock'
-          AND l.relation IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_namespace'::regclass, 'pg_type'::regclass,
-                             'pg_authid'::regclass, 'pg_auth_members'::regclass, 'pg_database'::regclass,
-                             'pg_default_acl'::regclass))
-ORDER BY 1 LIMIT 5
+WITH named AS (SELECT unnest(%s::oid[]) AS oid), changed AS (
+    SELECT c.oid::regclass::text AS name, c.xmax AS xid FROM pg_class AS c JOIN named USING (oid)
+    UNION ALL SELECT p.oid::regprocedure::text, p.xmax FROM pg_proc AS p JOIN named USING (oid)
+    UNION ALL SELECT 'type ' || t.oid::regtype, t.xmax FROM pg_type AS t JOIN named USING (oid)
+    UNION ALL SELECT 'schema ' || quote_ident(n.nspname), n.xmax FROM pg_namespace AS n JOIN named USING (oid)
+    UNION ALL SELECT 'database ' || quote_ident(d.datname), d.xmax FROM pg_database AS d JOIN named USING (oid)
+), known AS (
+    SELECT {_SESSION} || ', holds ' || l.mode || ' on ' || l.relation::regclass AS who
+    FROM pg_locks AS l
+    JOIN pg_stat_activity AS a ON a.pid = l.pid
+    WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND l.relation IN (SELECT oid FROM named)
+      AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock')
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    UNION SELECT {_SESSION} || ', has changed ' || c.name
+    FROM changed AS c
+    JOIN pg_stat_activity AS a ON a.backend_xid = c.xid
+)
+(SELECT who FROM known ORDER BY who LIMIT 5)
+UNION ALL
+(SELECT {_SESSION} || ', has not committed what it wrote'
+ FROM pg_stat_activity AS a
+ WHERE a.backend_xid IS NOT NULL AND a.pid <> pg_backend_pid() AND a.xact_start < now() - interval '2 s'
+   AND NOT EXISTS (SELECT FROM known)
+ ORDER BY a.xact_start LIMIT 5)
 """
 
 
@@ -585,11 +601,11 @@ def read_turn_holder(connection: Connection[Any], turn: Tuple[int, int]) -> Opti
     return str(rows[0][0]) if rows else None
 
 
-def read_lock_holders(connection: Connection[Any], relations: Sequence[int]) -> List[str]:
-    """The sessions that lock one of these relations against everybody, or that have changed the catalogs which GRANT
-    and ALTER ROLE change, in words: one look at the lock table.
+def read_lock_holders(connection: Connection[Any], objects: Sequence[int]) -> List[str]:
+    """The sessions that lock one of these objects or have changed it, or else all with open writes, in words: one round
+    trip.
     """
-    (rows,) = fetch(connection, [(_LOCK_HOLDERS, (list(relations),))])
+    (rows,) = fetch(connection, [(_LOCK_HOLDERS, (list(objects),))])
     return [str(row[0]) for row in rows]
 
 

@@ -327,7 +327,7 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.classid = %s AND l.objid = %s 
   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
-# GRANT waits for locks on relations, and for whoever has changed the same row of the catalog and not committed yet: that
+# GRANT waits for locks on relations, and for whoever has changed the same row of the catalog and not committed: that
 # transaction is the row's xmax. Where neither is seen (a row of pg_authid, a subtransaction) the sessions with open
 # writes are named, one of which it must be.
 _LOCK_HOLDERS = f"""

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence
 
@@ -41,6 +42,9 @@ PINS: Mapping[str, str] = {
 
 #: Seconds that a single statement waits for a lock, so that a run never queues long in front of an application.
 STATEMENT_LOCK_TIMEOUT = 3
+
+#: How long to ask what became of a transaction.
+OUTCOME_SECONDS = 10
 
 #: The advisory lock of the turn, in the space of two keys: "pgar" and "turn" as ASCII.
 TURN = (0x70676172, 0x7475726E)
@@ -187,8 +191,12 @@ def _outcome(transaction: Optional[str], settings: Settings) -> Optional[str]:
     except Failure:
         return None
     try:
-        row = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchone()
-        return row[0] if row and row[0] in ("committed", "aborted") else None
+        for _second in range(OUTCOME_SECONDS):
+            row = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchone()
+            if row and row[0] in ("committed", "aborted"):
+                return str(row[0])
+            time.sleep(1)  # the server has not noticed yet that the first connection is gone
+        return None
     except psycopg.Error:
         return None
     finally:

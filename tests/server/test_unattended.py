@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -296,6 +296,7 @@ class Proxy(threading.Thread):
         self.target = target
         self.deliver = deliver
         self.cut = False
+        self.silent: set[socket.socket] = set()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
 
@@ -313,12 +314,14 @@ class Proxy(threading.Thread):
         while data := client.recv(65536):
             if b"COMMIT\0" in data and not self.cut:
                 self.cut = True
+                self.silent.add(client)
                 if self.deliver:
                     server.sendall(data)
                     time.sleep(0.5)
                 for side in (server, client):
                     # close() alone waits for the thread that reads from it.
-                    side.shutdown(socket.SHUT_RDWR)
+                    with suppress(OSError):
+                        side.shutdown(socket.SHUT_RDWR)
                 return
             server.sendall(data)
         server.close()
@@ -326,7 +329,8 @@ class Proxy(threading.Thread):
     def back(self, server: socket.socket, client: socket.socket) -> None:
         try:
             while data := server.recv(65536):
-                client.sendall(data)
+                if client not in self.silent:
+                    client.sendall(data)
         except OSError:
             pass
 

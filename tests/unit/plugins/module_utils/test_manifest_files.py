@@ -127,7 +127,7 @@ RULES: List[Tuple[str, str, str]] = [
         "roles[0].name",
         "is encrypted with ansible-vault",
     ),
-    ("roles: [{name: !unsafe app}]", "roles[0].name", "has the tag '!unsafe'"),
+    ("roles: [{name: !unsafe app}]", "roles[0].name", "has a YAML tag"),
     ("roles: [{name: !!binary YQ==}]", "roles[0].name", "has the YAML type binary"),
     ("roles: !!set {a, b}", "roles", "has the YAML type set"),
     ("roles: &r [*r]", "roles[0]", "is an alias of something that contains it"),

@@ -50,6 +50,10 @@ PINS: Mapping[str, str] = {
     "client_encoding": "'UTF8'",
     "bytea_output": "hex",
     "array_nulls": "on",
+    # These write the tree of a statement to the log, and so the secret in it.
+    "debug_print_parse": "off",
+    "debug_print_rewritten": "off",
+    "debug_print_plan": "off",
     "client_min_messages": "warning",
     "lock_timeout": "'3s'",
     "idle_in_transaction_session_timeout": "0",

@@ -146,7 +146,8 @@ def fingerprint_of(password: Password, role: RoleRef, state: State, key: bytes) 
         system_identifier=state.server.system_identifier,
         oid=role.oid,
         role=role.name,
-        encryption=password.encryption,
+        # The same text is sent as it is or hashed, which password_format may change.
+        encryption="verifier" if password.verifier else password.encryption,
         password=password.text,
     )
 

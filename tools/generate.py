@@ -236,6 +236,9 @@ def _schema_of(option: Option) -> Dict[str, Any]:
                 "type": "object",
                 "additionalProperties": _schema(option["values"]),
             }
+        if option.get("settings"):
+            value = {"type": ["string", "number", "boolean", "null"]}
+            return {"description": _plain(option), "type": "object", "additionalProperties": value}
         return _schema(option["options"])
     if kind == "bool":
         return {"description": _plain(option), "type": "boolean"}

@@ -32,6 +32,7 @@ from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
 from .sending import failure_of, send
+from .setting_checks import settings_asked
 from .signatures import split_signature, type_texts
 from .state import Server, State
 from .statements import inventory_of, statements
@@ -188,8 +189,8 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
 
 
 def inspect(connection: Connection[Any], policy: Policy, passwords: PasswordOptions) -> Tuple[State, Scope, Lookups]:
-    """Read everything that the policy is compared with: three round trips, and one more each for rules on
-    objects outside schemas, on routines and on columns.
+    """Read everything that the policy is compared with: three round trips, and one more each for settings
+    of roles and for rules on objects outside schemas, on routines and on columns.
     """
     databases = [rule.name for rule in policy.rules if rule.kind == "database" and rule.name is not None]
     verifiers_of = sorted(policy.roles) if passwords.update == "on_drift" else []
@@ -198,6 +199,9 @@ def inspect(connection: Connection[Any], policy: Policy, passwords: PasswordOpti
     inspected = [schema.oid for schema in state.schemas.values() if schema.name in scope.inspected]
     groups, default_acls = catalog.read_objects(connection, inspected)
     named, untrusted = catalog.read_named(connection, _names_outside(policy, state.server.version))
+    asked = settings_asked(policy, state)
+    if asked:
+        state = replace(state, settings=catalog.read_settings(connection, asked))
     state = replace(state, groups=groups, named=named, default_acls=default_acls)
     lookups = replace(
         _routines(connection, policy, state), columns=_columns(connection, policy, state), untrusted=untrusted

@@ -52,6 +52,7 @@ class CommentRole:
     before: Optional[str]
     source: str
     created: bool = False
+    external: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class SetConfig:
     """Set or reset one cluster-wide setting of a role (ALTER ROLE ... SET).
 
     ``value`` is None for RESET; a list setting has one text for each element, any other exactly one. ``before`` is what
-    the catalog holds, None for nothing.
+    the catalog holds, None for nothing. ``known`` is False for one that is stored and that the server no longer knows:
+    it refuses to reset that.
     """
 
     role: RoleRef
@@ -68,6 +70,8 @@ class SetConfig:
     before: Optional[str]
     source: str
     created: bool = False
+    external: bool = False
+    known: bool = True
 
 
 @dataclass(frozen=True)

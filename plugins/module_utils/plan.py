@@ -29,7 +29,12 @@ from .keep import merge_columns, with_columns
 from .policy import Policy
 from .problems import Problem
 from .scope import Scope
+from .setting_checks import forbidden_settings, missing_settings
 from .state import RoleRef, State
+from .statements import instant
+
+#: How long before its declared expiry a role is warned about, in microseconds.
+EXPIRY_NOTICE = 14 * 24 * 3600 * 1_000_000
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def make_plan(
     check_mode: bool = False,
 ) -> Outcome:
     """What would have to be done so that the state is as the policy says, and what of it is held back."""
-    problems = missing_roles(policy, state, check_mode=check_mode)
+    problems = missing_roles(policy, state, check_mode=check_mode) + missing_settings(policy, state)
     if check_mode:
         state = with_assumed_roles(policy, state)
 
@@ -89,7 +94,7 @@ def make_plan(
     privileges, stuck = settle(privileges, onward, after, powers)
     problems += stuck or _ignored(privileges, Context(policy, after, options))
     privileges, forbidden = authorize(with_columns(privileges, after), after, powers)
-    problems += forbidden
+    problems += forbidden + forbidden_settings(roles, state)
 
     changes = (*roles, *members, *schemas, *merge_columns(privileges))
     problems += _unspeakable(changes)
@@ -101,6 +106,7 @@ def make_plan(
             *warnings,
             *_login_lost(changes),
             *_access_raised(changes),
+            *_expiring(policy, state),
             *_claims(scope, changes, withheld),
         ),
         managed=scope.summary(),
@@ -182,6 +188,19 @@ def _access_raised(changes: Sequence[Change]) -> List[str]:
             warnings.append(
                 f"role {change.role.name}: {', '.join(raised)}, because the manifest does not say otherwise"
             )
+    return warnings
+
+
+def _expiring(policy: Policy, state: State) -> List[str]:
+    """Roles whose declared expiry is over or near, by the server's clock."""
+    now = state.server.clock
+    warnings: List[str] = []
+    for desired in policy.roles.values():
+        until = desired.attributes.get("valid_until")
+        if now is None or isinstance(until, str) or until is None or until > now + EXPIRY_NOTICE:
+            continue
+        when = "is in the past" if until <= now else "is less than 14 days away"
+        warnings.append(f"role {desired.name}: valid_until {instant(until)} {when}")
     return warnings
 
 

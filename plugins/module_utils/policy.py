@@ -15,6 +15,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, Mapping, Optional, 
 from . import privileges
 from .manifest import load
 from .manifest.model import (
+    Config,
     DefaultGrantEntry,
     GrantEntry,
     Instant,
@@ -50,6 +51,7 @@ class DesiredRole:
     """A declared role: from ``roles`` or generated from a profile.
 
     ``attributes`` holds only what the manifest gives (keys of ATTRIBUTE_DEFAULTS); nothing for an external role.
+    ``config`` None leaves the role's settings alone.
     """
 
     name: str
@@ -58,6 +60,7 @@ class DesiredRole:
     generated: bool = False
     additive: bool = False
     comment: Optional[str] = None
+    config: Optional[Config] = None
     attributes: Mapping[str, Union[bool, Instant]] = field(default_factory=dict)
     password: Optional[Password] = None
 
@@ -244,7 +247,7 @@ def _bindings(manifest: Manifest, report: Report) -> Iterator[_Binding]:
                 if "profiles" not in manifest.unreadable:
                     report.problem(source, f"unknown profile {show(name)}{known.hint(name)}")
                 continue
-            role = _generated_name(pattern, schema.name, name)
+            role = _filled(pattern, schema.name, name)
             problem = _generated_name_problem(role)
             if problem is not None:
                 report.problem(source, f"the role that the profile {show(name)} generates here {problem}", role=role)
@@ -252,10 +255,20 @@ def _bindings(manifest: Manifest, report: Report) -> Iterator[_Binding]:
             yield _Binding(role, profile, schema, source)
 
 
-def _generated_name(pattern: str, schema: str, profile: str) -> str:
+def _filled(pattern: str, schema: str, profile: str) -> str:
     # In one pass: a schema may be called {profile}.
     words = {"{schema}": schema, "{profile}": profile}
     return re.sub(r"\{(?:schema|profile)\}", lambda match: words[match.group()], pattern)
+
+
+def _generated_config(binding: _Binding) -> Optional[Config]:
+    config = binding.profile.config
+    if config is None:
+        return None
+    return {
+        name: tuple(_filled(text, binding.schema.name, binding.profile.name) for text in value)
+        for name, value in config.items()
+    }
 
 
 def _generated_name_problem(name: str) -> Optional[str]:
@@ -282,6 +295,7 @@ def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: Report) -> 
                 external=entry.external,
                 additive=entry.privilege_reconciliation == "additive",
                 comment=entry.comment,
+                config=entry.config,
                 attributes={name: value for name, value in attributes.items() if value is not None},
             ),
         )
@@ -306,6 +320,7 @@ def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: Report) -> 
             name=binding.role,
             source=binding.source,
             generated=True,
+            config=_generated_config(binding),
             attributes={name: value for name, value in given.items() if value is not None},
         )
     return found

@@ -33,6 +33,7 @@ class Role:
     """A row of pg_roles. ``valid_until``: microseconds since 1970 UTC, or ``infinity``, which NULL means as well.
 
     ``comment`` is without the record of a password that its last line may be.
+    ``config``: the role's settings for every database, by their names in the catalog.
     """
 
     oid: int
@@ -47,6 +48,7 @@ class Role:
     connection_limit: int = -1
     valid_until: Instant = INFINITY
     comment: Optional[str] = None
+    config: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ref(self) -> RoleRef:
@@ -215,8 +217,23 @@ class DefaultAcl:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A parameter that the server knows. ``context`` is that of pg_settings.
+
+    ``granted``: the executor holds SET on it (PostgreSQL 15).
+    """
+
+    name: str
+    context: str
+    granted: bool = False
+
+
+@dataclass(frozen=True)
 class Server:
-    """Where the run is connected. ``version`` is the major version, ``full_version`` the server's own text."""
+    """Where the run is connected. ``version`` is the major version, ``full_version`` the server's own text.
+
+    ``clock``: the transaction's time by the server, in microseconds since 1970 UTC.
+    """
 
     version: int
     full_version: str
@@ -226,6 +243,7 @@ class Server:
     in_recovery: bool
     session_user: int
     current_user: int
+    clock: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -242,6 +260,9 @@ class State:
     named: Tuple[Group, ...] = ()
     default_acls: Tuple[DefaultAcl, ...] = ()
     passwords: PasswordFacts = field(default_factory=PasswordFacts)
+    #: The server's parameters by their folded names; empty where the manifest declares no settings. One that has a
+    #: class and that the server does not know is here only where SET on it is granted, with the context ``custom``.
+    settings: Mapping[str, Setting] = field(default_factory=dict)
     _names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     _schema_names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 

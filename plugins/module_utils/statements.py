@@ -36,6 +36,7 @@ from .changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
     SetPassword,
     Value,
 )
@@ -81,8 +82,8 @@ def statements(
 ) -> List[str]:
     """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
 
-    Roles, attributes, comments, passwords (masked), memberships (removals first where an addition would close a
-    circle), schemas, grants, default privileges, revokes (columns before relations, objects before schemas and
+    Roles, attributes, settings, comments, passwords (masked), memberships (removals first where an addition would close
+    a circle), schemas, grants, default privileges, revokes (columns before relations, objects before schemas and
     databases, leaves before their grantors), what a revoke takes along and the plan keeps, other removals of
     memberships with dependents first.
     """
@@ -103,6 +104,7 @@ def statements(
     composed: List[Any] = [
         *(_create_role(change) for change in changes if isinstance(change, CreateRole)),
         *_alter_roles(change for change in changes if isinstance(change, AlterRole)),
+        *(_set_config(change) for change in changes if isinstance(change, SetConfig)),
         *(_comment(change) for change in changes if isinstance(change, CommentRole)),
         *(part for change in changes if isinstance(change, CreateStore) for part in creation(change)),
         *(password_statement(change) for change in changes if isinstance(change, SetPassword)),
@@ -188,6 +190,15 @@ def _alter_roles(changes: Iterable[AlterRole]) -> Iterator[Any]:
         merged[change.role].update(change.attributes)
     for ref, attributes in merged.items():
         yield sql.SQL("ALTER ROLE {} {}").format(role(ref), _attributes(attributes))
+
+
+def _set_config(change: SetConfig) -> Any:
+    # Each part by itself, as in _name.
+    name = sql.Identifier(*change.name.split("."))
+    if change.value is None:
+        return sql.SQL("ALTER ROLE {} RESET {}").format(role(change.role), name)
+    value = sql.SQL(", ").join([sql.Literal(element) for element in change.value])
+    return sql.SQL("ALTER ROLE {} SET {} = {}").format(role(change.role), name, value)
 
 
 def _comment(change: CommentRole) -> Any:

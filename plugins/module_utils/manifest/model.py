@@ -19,6 +19,9 @@ from typing import FrozenSet, Mapping, Optional, Tuple, Union
 Instant = Union[int, str]
 INFINITY = "infinity"
 
+#: Settings of a role by their folded names: the elements of a list that the server quotes, else one text.
+Config = Mapping[str, Tuple[str, ...]]
+
 
 @dataclass(frozen=True)
 class Password:
@@ -40,6 +43,7 @@ class RoleEntry:
     name: str
     source: str
     comment: Optional[str] = None
+    config: Optional[Config] = None
     login: Optional[bool] = None
     superuser: Optional[bool] = None
     createdb: Optional[bool] = None
@@ -135,6 +139,7 @@ class ProfileEntry:
     source: str
     login: Optional[bool] = None
     inherit: Optional[bool] = None
+    config: Optional[Config] = None
     grants: Tuple[GrantEntry, ...] = ()
     default_privileges: Tuple[DefaultGrantEntry, ...] = ()
 

@@ -12,6 +12,7 @@ An option is written as AnsibleModule wants it, plus keys that only this collect
 - ``judge``: what kind of text it is (``texts.TEXTS``). ``or_number``: a whole number may stand for the text.
   ``minimum``, ``maximum``: of a number. ``nonempty``: an empty list is an error. ``values``: the options of each value
   of a dict with free keys.
+- ``settings``: a dict of settings, with text, numbers and booleans as values.
 - ``about``: the key of an item that names the role the item is about. ``secret``: no message shows an item that is not
   even a dict, because it may hold a password.
 - ``refused``: keys that are wrong here, with what to say. ``choice_notes``: the same for choices.
@@ -171,6 +172,20 @@ _ON_TYPE: Option = {
     ],
 }
 
+_CONFIG: Option = {
+    "type": "dict",
+    "settings": True,
+    "in_effect": "untouched",
+    "description": [
+        "Settings of the role in every database, as C(ALTER ROLE ... SET) makes them. A given dict is the whole truth:"
+        " settings that it does not name are reset one by one, so V({}) resets them all. Settings for single"
+        " databases are never touched.",
+        "Names are compared without case. Values are text, numbers or booleans (V(on) and V(off)); a list such as"
+        " C(search_path) is one text with commas, its elements as they are stored, in double quotes where they need"
+        " them, and is compared element by element.",
+    ],
+}
+
 PROFILE_OPTIONS: Options = {
     "login": {
         "type": "bool",
@@ -181,6 +196,13 @@ PROFILE_OPTIONS: Options = {
         "type": "bool",
         "in_effect": "V(true)",
         "description": ["Whether the generated roles inherit the privileges of roles they are members of."],
+    },
+    "config": {
+        **_CONFIG,
+        "description": [
+            "Settings of the generated roles, as in O(roles[].config). In values C({schema}) and C({profile}) are"
+            " replaced.",
+        ],
     },
     "grants": {
         "type": "list",
@@ -336,12 +358,13 @@ ROLE_OPTIONS: Options = {
             "Compared as a point in time, to the microsecond.",
         ],
     },
+    "config": _CONFIG,
     "external": {
         "type": "bool",
         "in_effect": "V(false)",
         "description": [
             "Whether someone else creates, alters and drops the role and sets its password. It must exist, and takes no"
-            " attributes, no password and no comment.",
+            " attributes, no settings, no password and no comment.",
             "Its memberships in managed groups and the privileges granted to it are managed all the same.",
         ],
     },
@@ -389,13 +412,12 @@ SECTIONS: Options = {
     "profiles": {
         "type": "dict",
         "values": PROFILE_OPTIONS,
-        "not_yet": {"config": GIVEN},
         "in_effect": "none",
         "description": [
             "Privilege templates by name. Each schema that lists a profile in O(schemas[].profiles) gets a role,"
             " named by O(role_pattern), with the profile's privileges in that schema.",
-            "A profile is a dict with the keys C(login), C(inherit), C(grants) and C(default_privileges), all"
-            " optional.",
+            "A profile is a dict with the keys C(login), C(inherit), C(config), C(grants) and C(default_privileges),"
+            " all optional.",
             "An item of C(grants) looks like one of O(grants), without C(role) and without C(object.schema): a target"
             " of the type V(schema) is the bound schema, every other target lies in it.",
             "An item of C(default_privileges) has C(privileges), C(on_type), C(with_grant_option) and C(ensure). The"
@@ -460,7 +482,6 @@ SECTIONS: Options = {
             " O(reconciliation_mode=additive), on roles that already exist.",
         ],
         "not_yet": {
-            "config": GIVEN,
             "member_of": GIVEN,
             "members": GIVEN,
         },

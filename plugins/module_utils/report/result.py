@@ -27,6 +27,7 @@ from ..changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
     SetPassword,
     weight,
 )
@@ -70,7 +71,7 @@ def summary(plan: Plan) -> Dict[str, Any]:
     for change in plan.changes:
         if isinstance(change, CreateRole):
             roles["created"].add(change.role.oid)
-        elif isinstance(change, (AlterRole, CommentRole)):
+        elif isinstance(change, (AlterRole, CommentRole, SetConfig)):
             roles["altered"].add(change.role.oid)
         elif isinstance(change, SetPassword):
             passwords += 1

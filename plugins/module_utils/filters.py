@@ -124,8 +124,12 @@ def password_not_ours(change: Change, context: Context) -> Optional[str]:
 
 
 def self_protection(change: Change, context: Context) -> Optional[str]:
-    """What would disarm the executor: attributes that the manifest leaves out, and its memberships."""
+    """What would disarm the executor: attributes that the manifest leaves out, its memberships, and the setting that
+    lets it act for roles that it creates.
+    """
     executors = context.state.executors
+    if isinstance(change, SetConfig) and change.value is None and change.role.oid in executors:
+        return "self_protection" if change.name == "createrole_self_grant" else None
     if isinstance(change, AlterRole) and change.omitted and change.role.oid in executors:
         return "self_protection"
     if isinstance(change, SetPassword) and change.clear and change.role.oid in executors:

@@ -23,6 +23,10 @@ from .state import State
 #: The contexts of pg_settings that a role's settings can have; the others are the whole server's, or a connection's.
 _ROLE_CONTEXTS = frozenset({"user", "superuser", "custom"})
 
+#: What a transaction or a session sets for itself: PostgreSQL stores these for a role, to no effect, and from 16 on
+#: refuses to reset them (GUC_NO_RESET in guc_tables.c).
+_OF_TRANSACTIONS = frozenset({"transaction_isolation", "transaction_read_only", "transaction_deferrable", "seed"})
+
 
 def settings_asked(policy: Policy, state: State) -> Set[str]:
     """The parameters, by their folded names, that the manifest declares, or that roles with declared ones have."""
@@ -39,7 +43,14 @@ def settings_asked(policy: Policy, state: State) -> Set[str]:
 def can_be_set(name: str, state: State) -> bool:
     """Whether a role can have this parameter, by its folded name. One with a class may be anybody's."""
     known = state.settings.get(name)
-    return is_custom(name) if known is None else known.context in _ROLE_CONTEXTS
+    if known is None:
+        return is_custom(name)
+    return known.context in _ROLE_CONTEXTS and name not in _OF_TRANSACTIONS
+
+
+def can_be_reset(name: str, state: State) -> bool:
+    """Whether the server resets this parameter where a role has it."""
+    return can_be_set(name, state) or (name in _OF_TRANSACTIONS and state.server.version < 16)
 
 
 def missing_settings(policy: Policy, state: State) -> List[Problem]:
@@ -50,7 +61,10 @@ def missing_settings(policy: Policy, state: State) -> List[Problem]:
         for name in desired.config or ():
             if can_be_set(name, state):
                 continue
-            if name in state.settings:
+            if name in _OF_TRANSACTIONS:
+                message = f"the setting {name} belongs to a transaction or session, a role has nothing of it"
+                hint = f"Did you mean default_{name}?" if name != "seed" else "Leave it out."
+            elif name in state.settings:
                 message = f"the setting {name} belongs to the whole server or to a connection, not to a role"
                 hint = "Set it in the server's configuration."
             else:
@@ -88,8 +102,9 @@ def forbidden_settings(changes: Iterable[Change], state: State) -> List[Problem]
         allowed = found is not None and (found.context == "user" or found.granted)
         if allowed or not can_be_set(name, state):
             continue
-        verb = "reset" if change.value is None else "set"
-        hint = "Run as a superuser"
+        verb, hint = "set", "Run as a superuser"
+        if change.value is None:
+            verb, hint = "reset", "Declare it as it is, run as a superuser"
         if state.server.version >= 15:
             parts = ".".join(f'"{part}"' for part in change.name.split("."))
             hint += f', or: GRANT SET ON PARAMETER {parts} TO "{executor.name}"'

@@ -32,6 +32,16 @@ def test_ATT_02_impossible_limits(db: Database, limit: object) -> None:
     db.rejects({"roles": [{"name": "r", "connection_limit": limit}]}, "roles[0].connection_limit")
 
 
+@pytest.mark.parametrize("limit", [-1, 0, 1, 2147483647])
+@pytest.mark.parametrize("have", [None, -1, 0, 5])
+def test_ATT_01_every_limit_after_every_other(db: Database, limit: int, have: int | None) -> None:
+    if have is not None:
+        db.sql(f"CREATE ROLE r CONNECTION LIMIT {have}")
+    result = db.converge({"roles": [{"name": "r", "connection_limit": limit}]})
+    assert len(result.sql) == (1 if limit != have else 0)
+    assert db.attribute("r", "rolconnlimit") == limit
+
+
 @pytest.mark.parametrize("want", ["{name: r}", "{name: r, valid_until: infinity}"])
 @pytest.mark.parametrize("have", ["'infinity'", "'-infinity'", None, "'2020-01-01 00:00:00+00'"])
 def test_ATT_03_infinity(db: Database, want: str, have: str | None) -> None:
@@ -66,6 +76,42 @@ def test_ATT_03_instants_that_python_has_no_type_for(db: Database, have: str) ->
     assert len(db.converge("roles: [{name: r}]").sql) == 1
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["0001-01-01T00:00:00Z", "0044-03-15T12:00:00+05:45", "1582-10-04T00:00:00Z", "1969-12-31T23:59:59.999999Z",
+     "2030-03-31T02:45:00+12:45", "2030-10-27T02:30:00.5+02:00", "9999-12-31T23:59:59.999999Z"],
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["ROLE ex", "DATABASE {}"])
+def test_ATT_03_sessions_with_odd_dates(db: Database, value: str, where: str) -> None:
+    name = db.value("SELECT quote_ident(current_database())")
+    db.sql("CREATE ROLE ex SUPERUSER LOGIN")
+    for setting in ("DateStyle = 'German, DMY'", "TimeZone = 'Pacific/Chatham'", "IntervalStyle = 'sql_standard'"):
+        db.sql(f"ALTER {where.format(name)} SET {setting}")
+    db.converge({"roles": [{"name": "r", "valid_until": value}]}, login_user="ex")
+    stored = "SELECT to_char(rolvaliduntil AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US') FROM pg_roles WHERE rolname = 'r'"
+    # Year 1 to 9999 in UTC, so that it is the same whatever the session.
+    assert db.value(
+        f"SELECT ({stored}) = to_char(%s::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')", value
+    )
+    db.sql("DROP ROLE r; CREATE ROLE r VALID UNTIL 'infinity'")
+    assert len(db.converge({"roles": [{"name": "r", "valid_until": value}]}, login_user="ex").sql) == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "words"),
+    [("now() - interval '1 second'", "is in the past"), ("now() + interval '13 days 23 hours'", "is less than 14 days away"),
+     ("now() + interval '14 days 1 hour'", None), ("'infinity'::timestamptz", None)],
+)  # fmt: skip
+def test_ATT_an_expiry_that_is_over_or_near_is_a_warning(db: Database, until: str, words: str | None) -> None:
+    value = db.value(f"SELECT to_char(({until}) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')") or "infinity"
+    result = db.converge({"roles": [{"name": "near", "valid_until": value}, {"name": "other"}]})
+    found = [text for text in result.warnings if "valid_until" in text]
+    assert len(found) == (1 if words else 0)
+    if words:
+        assert "role near: valid_until " in found[0]
+        assert found[0].endswith(words)
+
+
 def test_ATT_06_only_what_differs_is_altered(db: Database) -> None:
     db.sql("CREATE ROLE adm LOGIN CREATEROLE")
     db.connect(user="adm").execute("CREATE ROLE r")
@@ -88,10 +134,30 @@ def test_ATT_06_an_executor_creates_a_role_without_special_attributes(db: Databa
     assert db.attribute("n", "rolcanlogin") is True
 
 
-def test_ATT_07_settings_come_later(db: Database) -> None:
+@pytest.mark.parametrize("exists", [True, False])
+def test_ATT_07_list_settings(db: Database, exists: bool) -> None:
+    """More in test_config.py."""
+    if exists:
+        # What others leave when they send a list as one literal.
+        db.sql("CREATE ROLE r; ALTER ROLE r SET search_path = 'app-x, \"$user\", public'")
+    db.converge(
+        {
+            "roles": [
+                {
+                    "name": "r",
+                    "config": {"search_path": 'app-x, "$user", public', "session_preload_libraries": "a, b c"},
+                }
+            ]
+        }
+    )
+    assert set(db.attribute("r", "rolconfig")) == {
+        'search_path="app-x", "$user", public',
+        'session_preload_libraries=a, "b c"',
+    }
+
+
+def test_ATT_07_without_the_key_settings_are_nobodys_business(db: Database) -> None:
     db.sql("CREATE ROLE r; ALTER ROLE r SET work_mem = '8MB'")
-    db.fails("roles: [{name: r, config: {search_path: [a, b]}}]", "not_supported", "roles[0].config")
-    # Without the key they are nobody's business.
     db.silent("roles: [{name: r}]")
 
 
@@ -102,6 +168,15 @@ def test_ATT_09_comment(db: Database, comment: str | None) -> None:
     assert len(result.sql) == (0 if comment in (None, "by hand") else 1)
     stored = db.value("SELECT shobj_description('r'::regrole, 'pg_authid')")
     assert stored == ("by hand" if comment is None else comment or None)
+
+
+def test_ATT_09_comment_of_a_new_role(db: Database) -> None:
+    text = 'it\'s "new"\n\ttwo \\ lines; -- %s ü€'
+    result = db.converge({"roles": [{"name": "r", "comment": text}, {"name": "plain", "comment": ""}]})
+    assert len(result.matching("COMMENT ON ROLE")) == 1
+    assert db.value("SELECT shobj_description('r'::regrole, 'pg_authid')") == text
+    db.converge({"roles": [{"name": "r", "comment": ""}]})
+    assert db.value("SELECT count(*) FROM pg_shdescription WHERE objoid = 'r'::regrole") == 0
 
 
 @pytest.mark.parametrize("mode", ["authoritative", "adopt", "additive"])

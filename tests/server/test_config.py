@@ -254,6 +254,30 @@ def test_a_value_that_the_server_refuses(db: Database, user: str, config: dict[s
     assert stored(db) == set()
 
 
+@pytest.mark.parametrize("name", ["transaction_read_only", "seed"])
+def test_settings_of_a_transaction(db: Database, name: str) -> None:
+    """PostgreSQL stores them for a role, to no effect, and from 16 on does not reset them."""
+    db.sql("CREATE ROLE r")
+    db.fails(wanted({name: 0}), "object_missing", name)
+    db.sql(f"ALTER ROLE r SET {name} = '0'; ALTER ROLE r SET jit = 'off'")
+    result = db.converge(wanted({}))
+    assert len(result.sql) == (2 if db.cluster.version < 16 else 1)
+    assert len(result.held(reason="unknown_kind")) == (0 if db.cluster.version < 16 else 1)
+
+
+@pytest.mark.versions(min=16)
+def test_the_executors_own_createrole_self_grant_stays(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE; ALTER ROLE adm SET createrole_self_grant = 'set, inherit'; "
+           "ALTER ROLE adm SET jit = 'off'")  # fmt: skip
+    manifest = "roles: [{name: adm, login: true, createrole: true, config: {}}]"
+    result = db.converge(manifest, login_user="adm")
+    assert stored(db, "adm") == {"createrole_self_grant=set, inherit"}
+    assert result.held(reason="self_protection", role="adm")
+    # Somebody else may take it.
+    db.converge(manifest)
+    assert stored(db, "adm") == set()
+
+
 def test_a_stored_setting_that_the_server_no_longer_knows(db: Database, user: str) -> None:
     """As an upgrade can leave them: PostgreSQL refuses to reset one."""
     make_role(db, user, "ALTER ROLE r SET work_mem = '8MB'")

@@ -16,7 +16,7 @@ from ..manifest.settings import fold, holds
 from ..policy import ATTRIBUTE_DEFAULTS, DesiredRole, Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined
 from ..problems import Problem
-from ..setting_checks import can_be_set
+from ..setting_checks import can_be_reset
 from ..state import Role, RoleRef, State
 
 
@@ -118,7 +118,7 @@ def _settings(desired: DesiredRole, ref: RoleRef, stored: Mapping[str, str], sta
             yield SetConfig(ref, spelled, value, before, desired.source)
     for name, spelled in sorted(names.items()):
         if name not in desired.config:
-            yield SetConfig(ref, spelled, None, stored[spelled], desired.source, known=can_be_set(name, state))
+            yield SetConfig(ref, spelled, None, stored[spelled], desired.source, known=can_be_reset(name, state))
 
 
 def with_role_changes(state: State, changes: Iterable[Change]) -> State:

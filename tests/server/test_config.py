@@ -101,20 +101,20 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("exists", [True, False])
-def test_search_path(db: Database, user: str, path: str, exists: bool) -> None:
-    if exists:
-        make_role(db, user, "ALTER ROLE r SET search_path = 'one, element'")
-    db.converge(wanted({"search_path": path}), login_user=user)
-    assert stored(db) == {PATHS[path]}
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_a_search_path_that_is_stored_already(db: Database, path: str) -> None:
-    db.sql("CREATE ROLE r")
-    db.converge(wanted({"search_path": path}))
-    db.silent(wanted({"SEARCH_path": PATHS[path].split("=", 1)[1]}))
+def test_search_path(db: Database, user: str) -> None:
+    """On roles that exist and on new ones."""
+    names = {name: text for n, text in enumerate(PATHS) for name in (f"old{n}", f"new{n}")}
+    connection = db.connect(user=user)
+    for name in names:
+        if name.startswith("old"):
+            connection.execute(f"CREATE ROLE {name}")
+            connection.execute(f"ALTER ROLE {name} SET search_path = 'one, element'")
+    connection.close()
+    db.converge({"roles": [{"name": n, "config": {"search_path": text}} for n, text in names.items()]}, login_user=user)
+    assert {name: stored(db, name) for name in names} == {name: {PATHS[text]} for name, text in names.items()}
+    # What is stored can be declared, too.
+    written = {name: PATHS[text].split("=", 1)[1] for name, text in names.items()}
+    db.silent({"roles": [{"name": n, "config": {"SEARCH_path": text}} for n, text in written.items()]}, login_user=user)
 
 
 def test_a_search_path_from_the_session(db: Database) -> None:
@@ -160,13 +160,14 @@ AWKWARD = [
 ]
 
 
-@pytest.mark.parametrize("value", AWKWARD)
-def test_awkward_values(db: Database, user: str, value: str) -> None:
-    make_role(db, user)
-    # PostgreSQL itself keeps only ASCII of an application_name, when a session starts.
-    db.converge(wanted({"application_name": value}), login_user=user)
-    assert stored(db) == {f"application_name={value}"}
-    db.converge(wanted({}), login_user=user)
+def test_awkward_values(db: Database, user: str) -> None:
+    names = {f"r{n}": value for n, value in enumerate(AWKWARD)}
+    db.converge(
+        {"roles": [{"name": name, "config": {"application_name": value}} for name, value in names.items()]},
+        login_user=user,
+    )
+    assert {name: stored(db, name) for name in names} == {n: {f"application_name={v}"} for n, v in names.items()}
+    db.converge({"roles": [{"name": name, "config": {}} for name in names]}, login_user=user)
 
 
 def test_names_are_compared_without_case(db: Database, user: str) -> None:

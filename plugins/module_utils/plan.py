@@ -15,7 +15,19 @@ from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
 from .authority import Powers, authorize, label_of
-from .changes import AlterRole, Change, CreateRole, Grant, Plan, Revoke, RevokeDefault, Target, Withheld, weight
+from .changes import (
+    AlterRole,
+    Change,
+    CreateRole,
+    Grant,
+    Plan,
+    Revoke,
+    RevokeDefault,
+    SetConfig,
+    Target,
+    Withheld,
+    weight,
+)
 from .diff.defaults import default_changes
 from .diff.memberships import membership_changes, option_problems, with_dependents, without_circles
 from .diff.passwords import PasswordOptions, password_changes, password_problems, store_changes
@@ -119,6 +131,8 @@ def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
     """Names that are not UTF-8, which databases of other encodings leave in a cluster: no statement spells them."""
     names: Set[str] = set()
     for change in changes:
+        if isinstance(change, SetConfig):
+            names.add(change.name)
         for value in vars(change).values():
             if isinstance(value, RoleRef):
                 names.add(value.name)

@@ -409,3 +409,28 @@ def test_settings_cost_one_round_trip(db: Database) -> None:
     with db.statements() as with_settings:
         db.reconcile({"roles": [{"name": f"r{n}", "config": {"work_mem": "8MB"}} for n in range(30)]}, check=True)
     assert len(with_settings) <= len(without) + 2
+
+
+def test_values_that_are_not_utf_8(db: Database) -> None:
+    """As databases of other encodings leave them in a cluster: they must not stop a run that has nothing to do with
+    them, and can be put right.
+    """
+    db.sql("CREATE ROLE r; CREATE ROLE other; ALTER ROLE r SET application_name = 'x'; ALTER ROLE r SET jit = 'off'")
+    db.sql("CREATE DATABASE ascii_only TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'")
+    with db.connect(dbname="ascii_only", autocommit=True) as connection:
+        connection.execute(b"SET client_encoding = 'SQL_ASCII'")
+        connection.execute(b"ALTER ROLE r SET application_name = 'a\xe4b'")
+    # The harness itself reads only UTF-8.
+    try:
+        first = db.reconcile("roles: [{name: other, connection_limit: 2}]")
+        silent = db.reconcile("roles: [{name: r}]")
+        elsewhere = db.reconcile(wanted({"jit": False}), check=True, login_db="ascii_only")
+        shown = db.reconcile(wanted({"application_name": "y"}), check=True, diff=True)
+        last = db.reconcile(wanted({"application_name": "y"}))
+    finally:
+        db.sql("ALTER ROLE r RESET application_name")
+    assert not first.failed, first
+    assert silent.sql == []
+    assert elsewhere.sql == ['ALTER ROLE "r" RESET "application_name"']
+    assert "application_name" in shown.diff[0]["before"]
+    assert last.sql == ["""ALTER ROLE "r" SET "application_name" = 'y'""", 'ALTER ROLE "r" RESET "jit"']

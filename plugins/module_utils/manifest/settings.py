@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import List, Mapping, Sequence, Tuple
 
-from .texts import Refused, check_name, show
+from .texts import Refused, check_name, check_text, show
 
 Value = Tuple[str, ...]
 
@@ -66,8 +66,7 @@ def is_custom(name: str) -> bool:
 
 def declared(name: str, text: str) -> Value:
     """A value as the manifest writes it. Elements of a list are literal, in double quotes where they need them."""
-    if "\0" in text:
-        raise Refused("must not contain a NUL character")
+    check_text(text)
     if name not in QUOTED_LISTS:
         return (text,)
     elements = ("",) if not text.strip() else _elements(text, folded=False)

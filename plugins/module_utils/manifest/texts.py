@@ -149,9 +149,14 @@ def _environment_name(text: str) -> str:
     return text
 
 
-def _comment(text: str) -> str:
+def check_text(text: str) -> str:
+    """A text that PostgreSQL can hold."""
     if "\0" in text:
         raise Refused("must not contain a NUL character")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refused("is not valid Unicode text") from None
     return text
 
 
@@ -228,7 +233,7 @@ TEXTS: Mapping[str, Callable[[str], Any]] = {
     "declared_schema": _declared_schema,
     "object_name": _object_name,
     "column": _column,
-    "comment": _comment,
+    "comment": check_text,
     "password": _password,
     "environment_name": _environment_name,
     "profile_name": _profile_name,

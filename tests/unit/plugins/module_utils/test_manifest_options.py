@@ -110,6 +110,7 @@ RULES: List[Tuple[Dict[str, Any], str, str]] = [
     (default({"owner": LONG}), "default_privileges[0].owner", "is 64 bytes long"),
     (default({"schema": LONG, "owner": "o"}), "default_privileges[0].schema", "is 64 bytes long"),
     (role(comment="a\0b"), "roles[0].comment", "must not contain a NUL character"),
+    (role(comment="a\udce4"), "roles[0].comment", "is not valid Unicode text"),
     # reserved names
     (role(name="public"), "roles[0].name", "'public' is a reserved word"),
     (role(name="Public"), "roles[0].name", "'Public' is a reserved word"),

@@ -61,7 +61,7 @@ def test_a_declared_list_is_taken_apart(text: str, elements: Any) -> None:
     assert settings.declared("application_name", text) == (text,)
 
 
-@pytest.mark.parametrize("text", ["a,", ",a", "a,,b", '"a', '"a" b', 'a, "b', 'a, ""', "a\0"])
+@pytest.mark.parametrize("text", ["a,", ",a", "a,,b", '"a', '"a" b', 'a, "b', 'a, ""', "a\0", "\udce4"])
 def test_what_is_no_list(text: str) -> None:
     with pytest.raises(Refused):
         settings.declared("search_path", text)
@@ -221,6 +221,12 @@ def test_what_the_server_does_not_reset_is_withheld(stored: Any, version: int, r
     plan = world(stored, version=version).plan(role({}))
     assert [held.reason for held in plan.withheld] == ([reason] if reason else [])
     assert len(plan.changes) == (0 if reason else 1)
+
+
+def test_a_stored_name_that_is_not_utf_8_is_named() -> None:
+    (problem,) = world({"app.\udce4": "1"}).outcome(role({})).problems
+    assert problem.code == "not_supported"
+    assert "app." in problem.message
 
 
 def test_the_executor_keeps_its_createrole_self_grant() -> None:

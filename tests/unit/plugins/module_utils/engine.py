@@ -175,7 +175,7 @@ class World:
             tuple(self._groups),
             tuple(self._named),
             tuple(self._defaults),
-            dict(self._settings),
+            settings=dict(self._settings),
         )
 
     # ---- changes -----------------------------------------------------------------------------------------------------

@@ -127,6 +127,8 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
                     plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
                 )
             except UnicodeEncodeError:
+                if not outcome.problems:
+                    raise
                 sql = []  # a name that cannot be spelt is among the problems
         if outcome.problems:
             raise of_problems(outcome.problems, plan=sql or None)

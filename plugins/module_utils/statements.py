@@ -88,11 +88,12 @@ def statements(
     """
     composer = _Privileges(inventory, version, brief)
     lends = [change for change in changes if isinstance(change, LendUsage)]
-    removals = [change for change in changes if isinstance(change, RemoveMember)]
-    late = sorted(
-        (change for change in removals if not change.early),
-        key=lambda change: (-change.depth, change.group.name, change.member.name),
+    additions = [change for change in changes if isinstance(change, AddMember)]
+    removals = sorted(
+        (change for change in changes if isinstance(change, RemoveMember)),
+        key=lambda change: (change.late, -change.depth, change.group.name, change.member.name),
     )
+    early = {change.group.oid for change in removals if change.early}
     early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
     # The executor's own come first, so that each other role is set once.
     early_grants.sort(key=lambda item: item.batch.run_as or RoleRef(-1, ""))
@@ -106,8 +107,10 @@ def statements(
         *(_comment(change) for change in changes if isinstance(change, CommentRole)),
         *(part for change in changes if isinstance(change, CreateStore) for part in creation(change)),
         *(password_statement(change) for change in changes if isinstance(change, SetPassword)),
+        # What an early removal takes along is granted anew before it.
+        *_add_members(change for change in additions if change.exists and change.group.oid in early),
         *(_remove_member(change) for change in removals if change.early),
-        *_add_members(change for change in changes if isinstance(change, AddMember)),
+        *_add_members(change for change in additions if not (change.exists and change.group.oid in early)),
         *(_create_schema(change) for change in changes if isinstance(change, CreateSchema)),
         *(_alter_schema_owner(change) for change in changes if isinstance(change, AlterSchemaOwner)),
         *_sections(early_grants, lends, session_role),
@@ -115,7 +118,7 @@ def statements(
         *_defaults([change for change in changes if isinstance(change, RevokeDefault)]),
         *_sections(revokes, lends, session_role),
         *_sections(late_grants, lends, session_role),
-        *(_remove_member(change) for change in late),
+        *(_remove_member(change) for change in removals if not change.early),
     ]
     return [text(statement) for statement in composed]
 

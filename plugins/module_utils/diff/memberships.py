@@ -114,7 +114,8 @@ def _edge(desired: DesiredEdge, edge: Edge, rows: Sequence[Membership], state: S
                         member,
                         state.ref(row.grantor),
                         option=name,
-                        automatic=row.self_granted,
+                        # What the member gave itself ends with its ADMIN option, and nothing then stays as it was.
+                        automatic=row.self_granted and (desired.admin or bool(automatic)),
                         source=desired.source,
                     )
 
@@ -148,7 +149,8 @@ def _surplus(edge: Edge, rows: Sequence[Membership], policy: Policy, state: Stat
     else:
         source = policy.stanzas.get(group.name) or (desired.source if desired else policy.roles[member.name].source)
     for row in rows:
-        automatic = row.automatic or row.self_granted
+        # What a member gave itself ends with the membership that it hangs on.
+        automatic = row.automatic or (row.self_granted and any(other.automatic for other in rows))
         if automatic and member.createrole:
             continue
         grantor = state.ref(row.grantor) if state.server.version >= 16 else None

@@ -331,6 +331,16 @@ def test_what_a_member_gave_itself_ends_with_its_membership() -> None:
     assert [c.grantor for c in found if isinstance(c, RemoveMember)] == [world.ref("postgres"), world.ref("m")]
 
 
+def test_an_option_that_a_member_gave_itself_goes_with_its_admin_option() -> None:
+    world = World()
+    world.member("m", "g", admin=True, inherit=False)
+    world.member("m", "g", by="m")
+    found = with_grantors(changes(world, wants({"name": "m", "inherit": False})), world.state)
+    assert not [change for change in found if isinstance(change, AddMember)]
+    (row,) = [c for c in found if isinstance(c, RemoveMember) and c.option is None]
+    assert (row.grantor, row.replaced, row.lowered) == (world.ref("m"), True, {"inherit"})
+
+
 def test_a_lowering_of_a_row_that_goes_altogether_is_left_out() -> None:
     world = World()
     world.member("boss", "g", admin=True)

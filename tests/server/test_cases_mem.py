@@ -397,8 +397,7 @@ def test_MEM_member_of_and_members_never_take_what_nobody_may_take(db: Database)
     assert reasons == {
         ("m", "rds_superuser"): "provider",
         ("rds_superuser", "g"): "provider",
-        # From 16 on its grantor is its member, which is never drift.
-        **({("postgres", "g"): "predefined"} if db.version < 16 else {}),
+        ("postgres", "g"): "predefined",
         ("pg_monitor", "g"): "predefined",
         ("ex", "g"): "self_protection",
     }

@@ -105,7 +105,9 @@ class AddMember:
     """Grant a membership, or raise options of one.
 
     ``options`` holds what the statement says (``admin``, ``inherit``, ``set``); the others keep their value.
-    ``grantor`` is only there where the statement must name it. ``exists``: the member is in the group already.
+    ``grantor`` is only there where the statement must name it; else the executor, or for any superuser the bootstrap
+    one, becomes the grantor. ``exists``: the member is in the group already, and ``raised`` are the options that it
+    gains; none where the grant only takes the place of one that goes.
     """
 
     group: RoleRef
@@ -114,6 +116,7 @@ class AddMember:
     source: str
     grantor: Optional[RoleRef] = None
     exists: bool = False
+    raised: FrozenSet[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -121,9 +124,10 @@ class RemoveMember:
     """Take away a membership, or with ``option`` only that option of it, from one grantor's row.
 
     ``grantor`` is None before PostgreSQL 16, where a membership is one row whoever granted it. ``claimed``: the
-    manifest says who belongs to the group, so the membership is surplus; else it is only reported. ``early``: an
-    added membership would close a circle with it, so it has to go first. ``depth``: how far down in the chain of
-    grantors the row is.
+    manifest says who belongs to the group, so the membership is surplus; else it is only reported. ``replaced``:
+    another grantor's row keeps the membership, and ``lowered`` are the options that it loses. ``early``: an added
+    membership would close a circle with it, so it has to go first. ``depth``: how far down in the chain of grantors
+    the row is. ``late``: how long the executor still needs memberships in the group, to act as another row's grantor.
     """
 
     group: RoleRef
@@ -132,8 +136,11 @@ class RemoveMember:
     option: Optional[str] = None
     claimed: bool = True
     automatic: bool = False
+    replaced: bool = False
+    lowered: FrozenSet[str] = frozenset()
     early: bool = False
     depth: int = 0
+    late: int = 0
     source: str = ""
 
 

@@ -80,6 +80,8 @@ def _roles_of(change: Change) -> Iterable[RoleRef]:
     elif isinstance(change, (AddMember, RemoveMember)):
         yield change.group
         yield change.member
+        if change.grantor is not None:
+            yield change.grantor
 
 
 def dangling_grantee(change: Change, context: Context) -> Optional[str]:

@@ -16,11 +16,13 @@ from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tup
 
 from .authority import Powers, authorize, label_of
 from .changes import (
+    AddMember,
     AlterRole,
     Change,
     CreateRole,
     Grant,
     Plan,
+    RemoveMember,
     Revoke,
     RevokeDefault,
     SetConfig,
@@ -28,8 +30,10 @@ from .changes import (
     Withheld,
     weight,
 )
+from .diff.admins import with_grantors
+from .diff.circles import without_circles
 from .diff.defaults import default_changes
-from .diff.memberships import membership_changes, option_problems, with_dependents, without_circles
+from .diff.memberships import membership_changes, option_problems
 from .diff.passwords import PasswordOptions, password_changes, password_problems, store_changes
 from .diff.privileges import privilege_changes
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
@@ -84,8 +88,8 @@ def make_plan(
     problems += option_problems(policy, after)
     members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))
     withheld += held
-    members, circles = without_circles(with_dependents(members, after), after)
-    problems += circles
+    members, circles = without_circles(with_grantors(members, after), after)
+    problems += [*circles, *_ignored_members(members, Context(policy, after, options))]
 
     schemas, moves = apply_filters(schema_changes(policy, after), Context(policy, after, options))
     withheld += moves
@@ -170,6 +174,26 @@ def _ignored(changes: Iterable[Change], context: Context) -> List[Problem]:
                     message=f"{words} on {label} was given on to {change.grantee.name} by somebody who loses the grant "
                     "option, and one of the roles matches scope.ignore_roles, so no statement may name it",
                     hint="Declare the grantor's grant option, or take the role out of scope.ignore_roles.",
+                    code="dependent_privileges",
+                ),
+            )
+    return list(found.values())
+
+
+def _ignored_members(changes: Iterable[Change], context: Context) -> List[Problem]:
+    """Memberships that hang on somebody who loses ADMIN, or need an admin, and a role that no statement may name."""
+    found: Dict[Tuple[str, str], Problem] = {}
+    for change in changes:
+        if isinstance(change, (AddMember, RemoveMember)) and names_ignored_role(change, context):
+            grantor = f" through {change.grantor.name}" if change.grantor is not None else ""
+            found.setdefault(
+                (change.member.name, change.group.name),
+                Problem(
+                    role=change.member.name,
+                    object=f"role {change.group.name}",
+                    message=f"the membership of {change.member.name} in {change.group.name}{grantor} has to be granted "
+                    "or revoked, and one of the roles matches scope.ignore_roles, so no statement may name it",
+                    hint="Take the role out of scope.ignore_roles, or declare admin: true for whoever granted it.",
                     code="dependent_privileges",
                 ),
             )

@@ -89,11 +89,9 @@ def statements(
     """
     composer = _Privileges(inventory, version, brief)
     lends = [change for change in changes if isinstance(change, LendUsage)]
+    additions = [change for change in changes if isinstance(change, AddMember)]
     removals = [change for change in changes if isinstance(change, RemoveMember)]
-    late = sorted(
-        (change for change in removals if not change.early),
-        key=lambda change: (-change.depth, change.group.name, change.member.name),
-    )
+    early = {change.group.oid for change in removals if change.early}
     early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
     # The executor's own come first, so that each other role is set once.
     early_grants.sort(key=lambda item: item.batch.run_as or RoleRef(-1, ""))
@@ -108,8 +106,10 @@ def statements(
         *(_comment(change) for change in changes if isinstance(change, CommentRole)),
         *(part for change in changes if isinstance(change, CreateStore) for part in creation(change)),
         *(password_statement(change) for change in changes if isinstance(change, SetPassword)),
-        *(_remove_member(change) for change in removals if change.early),
-        *_add_members(change for change in changes if isinstance(change, AddMember)),
+        # What an early removal takes along is granted anew before it.
+        *_add_members(change for change in additions if change.exists and change.group.oid in early),
+        *(_remove_member(change) for change in early_removals(removals)),
+        *_add_members(change for change in additions if not (change.exists and change.group.oid in early)),
         *(_create_schema(change) for change in changes if isinstance(change, CreateSchema)),
         *(_alter_schema_owner(change) for change in changes if isinstance(change, AlterSchemaOwner)),
         *_sections(early_grants, lends, session_role),
@@ -117,9 +117,23 @@ def statements(
         *_defaults([change for change in changes if isinstance(change, RevokeDefault)]),
         *_sections(revokes, lends, session_role),
         *_sections(late_grants, lends, session_role),
-        *(_remove_member(change) for change in late),
+        *(_remove_member(change) for change in late_removals(removals)),
     ]
     return [text(statement) for statement in composed]
+
+
+def early_removals(changes: Iterable[RemoveMember]) -> List[RemoveMember]:
+    """The removals of memberships that make room for others, in their order: dependents first."""
+    return sorted((change for change in changes if change.early), key=_dependents_first)
+
+
+def late_removals(changes: Iterable[RemoveMember]) -> List[RemoveMember]:
+    """The removals of memberships that come last, in their order: dependents first."""
+    return sorted((change for change in changes if not change.early), key=_dependents_first)
+
+
+def _dependents_first(change: RemoveMember) -> Tuple[int, int, str, str]:
+    return change.late, -change.depth, change.group.name, change.member.name
 
 
 def text(composed: Any) -> str:

@@ -198,11 +198,30 @@ options:
             element by element.
           - 'In effect when omitted: untouched.'
         type: dict
+      member_of:
+        description:
+          - 'The groups that the role is a member of: names, or dicts with the keys C(name), C(admin), C(inherit) and C(set),
+            which mean what they mean in O(memberships[].members).'
+          - 'Every membership of the role is then exactly this list, with what O(memberships) and O(roles[].members) say
+            about the role: it leaves any other group, also an external, predefined or undeclared one. V([]) means that
+            it is a member of nothing.'
+          - 'In effect when omitted: the role''s memberships are managed from the groups'' side only.'
+        type: list
+        elements: raw
+      members:
+        description:
+          - The members of the role, written like O(roles[].member_of).
+          - They are then exactly this list, with what O(memberships) and O(roles[].member_of) say about the role, also
+            where the role is external. V([]) means that it has none.
+          - 'In effect when omitted: as O(memberships) says.'
+        type: list
+        elements: raw
       external:
         description:
           - Whether someone else creates, alters and drops the role and sets its password. It must exist, and takes no attributes,
             no settings, no password and no comment.
-          - Its memberships in managed groups and the privileges granted to it are managed all the same.
+          - Its memberships in managed groups and the privileges granted to it are managed all the same, and it may have
+            O(roles[].member_of) and O(roles[].members).
           - 'In effect when omitted: V(false).'
         type: bool
       privilege_reconciliation:
@@ -217,7 +236,8 @@ options:
           - additive
   memberships:
     description:
-      - Which roles are members of which.
+      - 'Which roles are members of which. O(roles[].member_of) and O(roles[].members) say the same in other words: the
+        three together are one set of memberships. The same one twice with different options is an error.'
     type: list
     elements: dict
     suboptions:

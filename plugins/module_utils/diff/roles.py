@@ -17,7 +17,7 @@ from ..policy import ATTRIBUTE_DEFAULTS, DesiredRole, Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined
 from ..problems import Problem
 from ..setting_checks import can_be_reset
-from ..state import Role, RoleRef, State
+from ..state import Membership, Role, RoleRef, State
 
 
 def missing_roles(policy: Policy, state: State, *, check_mode: bool) -> List[Problem]:
@@ -122,17 +122,25 @@ def _settings(desired: DesiredRole, ref: RoleRef, stored: Mapping[str, str], sta
 
 
 def with_role_changes(state: State, changes: Iterable[Change]) -> State:
-    """The state as it will be once these changes of roles are made."""
+    """The state as it will be once these changes of roles are made.
+
+    From PostgreSQL 16 on whoever creates a role without being superuser gets ADMIN on it (CreateRole in user.c).
+    """
     roles: Dict[int, Role] = {}
+    automatic: List[Membership] = []
+    creator = state.roles[state.server.current_user]
     for change in changes:
         if isinstance(change, CreateRole):
             attributes: Dict[str, Any] = {**ATTRIBUTE_DEFAULTS, **change.attributes}
             roles[change.role.oid] = Role(change.role.oid, change.role.name, **attributes)
+            if state.server.version >= 16 and not creator.superuser:
+                automatic.append(Membership(change.role.oid, creator.oid, BOOTSTRAP_OID, True, False, False))
         elif isinstance(change, AlterRole):
             role = roles.get(change.role.oid, state.roles[change.role.oid])
             altered: Dict[str, Any] = dict(change.attributes)
             roles[role.oid] = replace(role, **altered)
-    return state.with_roles(roles.values())
+    after = state.with_roles(roles.values())
+    return replace(after, memberships=(*after.memberships, *automatic)) if automatic else after
 
 
 def with_assumed_roles(policy: Policy, state: State) -> State:

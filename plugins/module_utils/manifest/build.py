@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from .. import privileges
 from ..signatures import split_signature
@@ -132,6 +132,9 @@ def _role(judge: Judge, item: Item) -> RoleEntry:
         source=judge.source(fields.path),
         external=external,
         privilege_reconciliation=fields["privilege_reconciliation"],
+        # Who belongs to whom is no attribute: an external role may say so too.
+        member_of=None if fields["member_of"] is None else _members(judge, fields.items("member_of")),
+        members=None if fields["members"] is None else _members(judge, fields.items("members")),
         **attributes,
     )
 
@@ -151,26 +154,32 @@ def _schema(judge: Judge, item: Item) -> SchemaEntry:
 
 def _membership(judge: Judge, item: Item) -> MembershipEntry:
     fields: Fields = item.value
-    members: List[MemberEntry] = []
-    for member in fields.items("members"):
-        options: Fields = member.value
+    return MembershipEntry(
+        role=fields["role"],
+        source=judge.source(fields.path),
+        members=_members(judge, fields.items("members")),
+        exclusive=bool(fields["exclusive"]),
+    )
+
+
+def _members(judge: Judge, items: Iterable[Item]) -> Tuple[MemberEntry, ...]:
+    """The other ends of memberships. An item that is just a name is one with a name and nothing else."""
+    found: List[MemberEntry] = []
+    for item in items:
+        options = item.value if isinstance(item.value, Fields) else Fields(item.path, {"name": item.value}, frozenset())
         if options["name"] is None:
             continue
-        members.append(
+        found.append(
             MemberEntry(
                 name=options["name"],
-                source=judge.source(options.path),
+                source=judge.source(item.path),
+                place=judge.source(item.path if options is not item.value else options.place("name")),
                 admin=options["admin"],
                 inherit=options["inherit"],
                 set=options["set"],
             )
         )
-    return MembershipEntry(
-        role=fields["role"],
-        source=judge.source(fields.path),
-        members=tuple(members),
-        exclusive=bool(fields["exclusive"]),
-    )
+    return tuple(found)
 
 
 def _profile(judge: Judge, name: str, fields: Fields) -> ProfileEntry:

@@ -11,7 +11,7 @@ An option is written as AnsibleModule wants it, plus keys that only this collect
 - ``description``: paragraphs in Ansible's markup. ``in_effect``: what an omitted option means.
 - ``judge``: what kind of text it is (``texts.TEXTS``). ``or_number``: a whole number may stand for the text.
   ``minimum``, ``maximum``: of a number. ``nonempty``: an empty list is an error. ``values``: the options of each value
-  of a dict with free keys.
+  of a dict with free keys. ``of_dict``: an element of the type raw is a text, or a dict with these options.
 - ``settings``: a dict of settings, with text, numbers and booleans as values.
 - ``about``: the key of an item that names the role the item is about. ``secret``: no message shows an item that is not
   even a dict, because it may hold a password.
@@ -240,6 +240,43 @@ PROFILE_OPTIONS: Options = {
     },
 }
 
+#: What a membership is, beside the role that it is declared at.
+_EDGE_OPTIONS: Options = {
+    "admin": {
+        "type": "bool",
+        "in_effect": "V(false), enforced",
+        "description": ["Whether the member may give the membership to others."],
+    },
+    "inherit": {
+        "type": "bool",
+        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
+        "description": [
+            "Whether the member has the group's privileges without C(SET ROLE).",
+            "A setting of each membership from PostgreSQL 16 on. Before, it must not contradict the member's own"
+            " O(roles[].inherit).",
+        ],
+    },
+    "set": {
+        "type": "bool",
+        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
+        "description": [
+            "Whether the member may C(SET ROLE) to the group. V(false) needs PostgreSQL 16.",
+        ],
+    },
+}
+
+#: A member, named from the group's side.
+MEMBER_OPTIONS: Options = {
+    "name": {"type": "str", "required": True, "judge": "role", "description": ["The member."]},
+    **_EDGE_OPTIONS,
+}
+
+#: A group, named from the member's side.
+GROUP_OPTIONS: Options = {
+    "name": {"type": "str", "required": True, "judge": "role", "description": ["The group."]},
+    **_EDGE_OPTIONS,
+}
+
 ROLE_OPTIONS: Options = {
     "name": {
         "type": "str",
@@ -359,13 +396,40 @@ ROLE_OPTIONS: Options = {
         ],
     },
     "config": _CONFIG,
+    "member_of": {
+        "type": "list",
+        "elements": "raw",
+        "judge": "role",
+        "of_dict": GROUP_OPTIONS,
+        "in_effect": "the role's memberships are managed from the groups' side only",
+        "description": [
+            "The groups that the role is a member of: names, or dicts with the keys C(name), C(admin), C(inherit) and"
+            " C(set), which mean what they mean in O(memberships[].members).",
+            "Every membership of the role is then exactly this list, with what O(memberships) and O(roles[].members)"
+            " say about the role: it leaves any other group, also an external, predefined or undeclared one."
+            " V([]) means that it is a member of nothing.",
+        ],
+    },
+    "members": {
+        "type": "list",
+        "elements": "raw",
+        "judge": "role",
+        "of_dict": MEMBER_OPTIONS,
+        "in_effect": "as O(memberships) says",
+        "description": [
+            "The members of the role, written like O(roles[].member_of).",
+            "They are then exactly this list, with what O(memberships) and O(roles[].member_of) say about the role,"
+            " also where the role is external. V([]) means that it has none.",
+        ],
+    },
     "external": {
         "type": "bool",
         "in_effect": "V(false)",
         "description": [
             "Whether someone else creates, alters and drops the role and sets its password. It must exist, and takes no"
             " attributes, no settings, no password and no comment.",
-            "Its memberships in managed groups and the privileges granted to it are managed all the same.",
+            "Its memberships in managed groups and the privileges granted to it are managed all the same, and it may"
+            " have O(roles[].member_of) and O(roles[].members).",
         ],
     },
     "privilege_reconciliation": {
@@ -481,10 +545,6 @@ SECTIONS: Options = {
             "An omitted attribute means PostgreSQL's default and is enforced, except on external roles and, in"
             " O(reconciliation_mode=additive), on roles that already exist.",
         ],
-        "not_yet": {
-            "member_of": GIVEN,
-            "members": GIVEN,
-        },
         "options": ROLE_OPTIONS,
     },
     "memberships": {
@@ -492,7 +552,10 @@ SECTIONS: Options = {
         "elements": "dict",
         "about": "role",
         "in_effect": "none",
-        "description": ["Which roles are members of which."],
+        "description": [
+            "Which roles are members of which. O(roles[].member_of) and O(roles[].members) say the same in other words:"
+            " the three together are one set of memberships. The same one twice with different options is an error.",
+        ],
         "options": {
             "role": {
                 "type": "str",
@@ -505,35 +568,7 @@ SECTIONS: Options = {
                 "elements": "dict",
                 "in_effect": "none",
                 "description": ["Its members."],
-                "options": {
-                    "name": {
-                        "type": "str",
-                        "required": True,
-                        "judge": "role",
-                        "description": ["The member."],
-                    },
-                    "admin": {
-                        "type": "bool",
-                        "in_effect": "V(false), enforced",
-                        "description": ["Whether the member may give the membership to others."],
-                    },
-                    "inherit": {
-                        "type": "bool",
-                        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
-                        "description": [
-                            "Whether the member has the group's privileges without C(SET ROLE).",
-                            "A setting of each membership from PostgreSQL 16 on. Before, it must not contradict the"
-                            " member's own O(roles[].inherit).",
-                        ],
-                    },
-                    "set": {
-                        "type": "bool",
-                        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
-                        "description": [
-                            "Whether the member may C(SET ROLE) to the group. V(false) needs PostgreSQL 16.",
-                        ],
-                    },
-                },
+                "options": MEMBER_OPTIONS,
             },
             "exclusive": {
                 "type": "bool",

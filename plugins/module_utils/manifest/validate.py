@@ -257,6 +257,18 @@ class Judge:
                 return self._settings(raw, path)
             fields = self.fields(raw, option, path)
             return BROKEN if fields is None else fields
+        if kind == "raw":
+            if isinstance(raw, Mapping):
+                fields = self.fields(raw, {"options": option["of_dict"]}, path)
+                return BROKEN if fields is None else fields
+            if not isinstance(raw, str):
+                whole = isinstance(raw, (list, tuple))
+                self.report(
+                    path,
+                    f"must be a name, or a dict with {', '.join(option['of_dict'])}, not {describe(raw)}"
+                    f"{'' if whole else ': quote a name'}",
+                )
+                return BROKEN
         if option.get("or_number") and isinstance(raw, int) and not isinstance(raw, bool):
             # Which texts may be numbers depends on other keys: whoever uses the value judges that.
             return raw

@@ -148,18 +148,19 @@ def _memberships(plan: Plan) -> Sides:
     for change in plan.changes:
         if isinstance(change, RemoveMember):
             group, member = change.group.name, change.member.name
-            options = {} if change.option is None else {change.option: True}
-            old[group].setdefault(member, {}).update(options)
-            if change.option is not None:
-                new[group].setdefault(member, {})[change.option] = False
+            stays = change.option is not None or change.replaced
+            lost = [change.option] if change.option is not None else sorted(change.lowered)
+            if lost or not stays:
+                old[group].setdefault(member, {}).update(dict.fromkeys(lost, True))
+            if lost and stays:
+                new[group].setdefault(member, {}).update(dict.fromkeys(lost, False))
     for change in plan.changes:
         if isinstance(change, AddMember):
             group, member = change.group.name, change.member.name
-            if change.exists:
-                raised = {name: value for name, value in change.options.items() if value}
-                old[group].setdefault(member, {}).update(dict.fromkeys(raised, False))
-                new[group].setdefault(member, {}).update(raised)
-            else:
+            if change.raised:
+                old[group].setdefault(member, {}).update(dict.fromkeys(sorted(change.raised), False))
+                new[group].setdefault(member, {}).update(dict.fromkeys(sorted(change.raised), True))
+            elif not change.exists:
                 unusual = {name: value for name, value in change.options.items() if value == (name == "admin")}
                 new[group].setdefault(member, {}).update(unusual)
     return _by_group(old), _by_group(new)

@@ -76,9 +76,13 @@ def summary(plan: Plan) -> Dict[str, Any]:
         elif isinstance(change, SetPassword):
             passwords += 1
         elif isinstance(change, AddMember):
-            (altered if change.exists else added).add((change.group.oid, change.member.oid))
+            if change.raised or not change.exists:
+                (altered if change.exists else added).add((change.group.oid, change.member.oid))
         elif isinstance(change, RemoveMember):
-            (altered if change.option else removed).add((change.group.oid, change.member.oid))
+            if not change.replaced:
+                (altered if change.option else removed).add((change.group.oid, change.member.oid))
+            elif change.lowered:
+                altered.add((change.group.oid, change.member.oid))
         elif isinstance(change, (CreateSchema, CreateStore)):
             schemas["created"] += 1
         elif isinstance(change, AlterSchemaOwner):
@@ -91,8 +95,6 @@ def summary(plan: Plan) -> Dict[str, Any]:
             defaults["granted"] += weight(change)
         elif isinstance(change, RevokeDefault):
             defaults["revoked"] += weight(change)
-    # A membership that is granted anew before it is taken from a grantor that goes was only altered.
-    removed -= altered | added
     return {
         "roles": {
             "created": len(roles["created"]),

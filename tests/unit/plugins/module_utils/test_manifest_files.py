@@ -315,6 +315,18 @@ TWICE: List[Tuple[str, str, str, str]] = [
         "the membership of 'm' in 'g' is declared in two files: in a.yml: memberships[0].members[0] and",
     ),
     (
+        "roles: [{name: m, member_of: [x, g]}]",
+        "roles: [{name: g, members: [{name: m}]}, {name: x}]",
+        "roles[0].members[0]",
+        "the membership of 'm' in 'g' is declared in two files: in a.yml: roles[0].member_of[1] and",
+    ),
+    (
+        "memberships: [{role: g, members: [{name: m}]}]",
+        "roles: [{name: m, member_of: [g]}]",
+        "roles[0].member_of[0]",
+        "the membership of 'm' in 'g' is declared in two files: in a.yml: memberships[0].members[0] and",
+    ),
+    (
         f"grants: [{RULE % 'SELECT, INSERT'}]",
         f"grants: [{RULE % 'UPDATE'}, {RULE % 'INSERT, SELECT'}]",
         "grants[1]",

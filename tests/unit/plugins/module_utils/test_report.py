@@ -127,7 +127,7 @@ def test_roles_read_like_the_manifest() -> None:
 def test_memberships_show_what_is_unusual() -> None:
     before, after = sides(
         AddMember(O, A, {"admin": True, "inherit": True, "set": False}, ""),
-        AddMember(O, B, {"set": True}, "", exists=True),
+        AddMember(O, B, {"admin": False, "inherit": False, "set": True}, "", exists=True, raised=frozenset(("set",))),
         RemoveMember(A, B, BOSS),
         RemoveMember(B, A, BOSS, option="admin"),
     )
@@ -153,6 +153,17 @@ def test_memberships_show_what_is_unusual() -> None:
         "      - {name: a, admin: true, set: false}",
         "      - {name: b, set: true}",
     ]
+
+
+def test_a_membership_that_gets_another_grantor_shows_only_what_it_loses() -> None:
+    before, after = sides(
+        AddMember(O, A, {"admin": False, "inherit": True, "set": True}, "", exists=True),
+        RemoveMember(O, A, BOSS, replaced=True),
+        AddMember(O, B, {"admin": False, "inherit": True, "set": False}, "", exists=True),
+        RemoveMember(O, B, BOSS, replaced=True, lowered=frozenset(("set",))),
+    )
+    assert before == ["memberships:", "  - role: o", "    members:", "      - {name: b, set: true}"]
+    assert after == ["memberships:", "  - role: o", "    members:", "      - {name: b, set: false}"]
 
 
 def test_schemas_show_their_owners() -> None:
@@ -271,9 +282,12 @@ def test_the_summary_counts_each_thing_once() -> None:
     }
 
 
-def test_a_membership_that_only_changes_its_grantor_is_altered() -> None:
-    plan = Plan((AddMember(O, A, {"inherit": True}, "", exists=True), RemoveMember(O, A, B)))
-    assert summary(plan)["memberships"] == {"added": 0, "altered": 1, "removed": 0}
+def test_a_membership_that_only_changes_its_grantor_does_not_count() -> None:
+    again = AddMember(O, A, {"admin": False, "inherit": True, "set": True}, "", exists=True)
+    plan = Plan((again, RemoveMember(O, A, B, replaced=True), RemoveMember(O, B, BOSS)))
+    assert summary(plan)["memberships"] == {"added": 0, "altered": 0, "removed": 1}
+    plan = Plan((again, RemoveMember(O, A, B, replaced=True, lowered=frozenset(("admin",))), RemoveMember(O, B, BOSS)))
+    assert summary(plan)["memberships"] == {"added": 0, "altered": 1, "removed": 1}
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def make_plan(
     roles += store_changes(roles, policy, state, passwords)
     problems += password_problems(roles, policy, state, passwords)
     after = with_role_changes(state, roles)
-    powers = Powers(after)
+    powers = Powers(after, first=state)
     problems += role_problems(roles, after, powers)
 
     problems += option_problems(policy, after)

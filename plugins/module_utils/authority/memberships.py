@@ -113,7 +113,7 @@ def _not_in_charge(
     what = f"{executor.name} may not {verb} membership in {group.name}"
     if powers.is_superuser(group.oid):
         return _problem(change, f"{what}, which is a superuser: only a superuser may", hints.SUPERUSER)
-    if powers.administers(executor.oid, group.oid) or (version < 16 and state.roles[executor.oid].createrole):
+    if powers.administers(executor.oid, group.oid) or (version < 16 and powers.has(executor.oid, "createrole")):
         return None
     hint = hints.admin_option(executor, group, version)
     if version < 16:

@@ -30,10 +30,21 @@ _Key = Tuple[int, int, Optional[int]]
 
 
 class Powers:
-    """Who may act as whom. ``changes`` are taken as made, in their order: memberships, and USAGE on schemas."""
+    """Who may act as whom. ``changes`` are taken as made, in their order: memberships, and USAGE on schemas.
 
-    def __init__(self, state: State, changes: Iterable[Change] = (), *, before: Optional[Powers] = None) -> None:
+    ``first`` is the state before the plan: what it gives the executor's own attributes no statement can build on.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        changes: Iterable[Change] = (),
+        *,
+        first: Optional[State] = None,
+        before: Optional[Powers] = None,
+    ) -> None:
         self._state = state
+        self._first: State = before._first if before else first or state
         self._rows: Dict[_Key, Membership] = (
             dict(before._rows) if before else {self._key(row): row for row in state.memberships}
         )
@@ -129,8 +140,12 @@ class Powers:
 
     def is_superuser(self, role: int) -> bool:
         """Whether the role is a superuser, who acts as the owner of everything."""
-        found = self._state.roles.get(role)
-        return found is not None and found.superuser
+        return self.has(role, "superuser")
+
+    def has(self, role: int, attribute: str) -> bool:
+        """Whether the role has an attribute; the executor only what it had from the start."""
+        states = [self._state, self._first] if role in self._state.executors else [self._state]
+        return all(role in state.roles and bool(getattr(state.roles[role], attribute)) for state in states)
 
     def owns(self, role: int, owner: int) -> bool:
         """Whether the role acts as this owner by itself."""

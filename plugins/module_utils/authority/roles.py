@@ -62,15 +62,17 @@ class _Judge:
         self._powers = powers
         self._version = state.server.version
         self._executor = state.ref(state.server.current_user)
-        self._own = state.roles[self._executor.oid]
         self._told: Set[str] = set()
+
+    def _has(self, attribute: str) -> bool:
+        return self._powers.has(self._executor.oid, attribute)
 
     def create(self, change: CreateRole) -> Iterable[Problem]:
         """CREATE ROLE: what is not given needs no right to take it away."""
         given = [name for name, value in change.attributes.items() if value is True]
         refused = list(self._attributes(change.role, given, change.source))
         yield from refused
-        if not self._own.createrole and not any(p.hint == hints.SUPERUSER for p in refused):
+        if not self._has("createrole") and not any(p.hint == hints.SUPERUSER for p in refused):
             yield self._createrole(change.role, "create", change.source)
 
     def alter(self, changes: Sequence[AlterRole]) -> Iterable[Problem]:
@@ -94,7 +96,7 @@ class _Judge:
         if isinstance(change, SetConfig):
             if ref.oid != self._executor.oid:
                 yield from self._over(ref, "change settings of", change.source, replication=True)
-        elif ref.oid != self._executor.oid or (before_16 and self._own.replication):
+        elif ref.oid != self._executor.oid or (before_16 and self._has("replication")):
             # Before PostgreSQL 16 not even its own, where the role is for replication.
             yield from self._over(ref, "set the password of", change.source)
 
@@ -117,7 +119,7 @@ class _Judge:
             if name == "superuser" or (self._version < 16 and name in _SUPERUSERS_ONLY):
                 message = f"only a superuser may change {word} of role {ref.name}, and {self._executor.name} is none"
                 yield hints.problem(ref, f"role {ref.name}", message, hints.SUPERUSER, source)
-            elif self._version >= 16 and name in _OWN_ONLY and not getattr(self._own, name):
+            elif self._version >= 16 and name in _OWN_ONLY and not self._has(name):
                 message = (
                     f"{self._executor.name} may not change {word} of role {ref.name}, because it lacks {word} itself"
                 )
@@ -142,7 +144,7 @@ class _Judge:
             message = f"{self._executor.name} may not {verb} role {ref.name}, which is {kind}: only a superuser may"
             yield hints.problem(ref, f"role {ref.name}", message, hints.SUPERUSER, source)
             return
-        if not self._own.createrole:
+        if not self._has("createrole"):
             yield self._createrole(ref, verb, source)
         if self._version >= 16 and not self._powers.administers(self._executor.oid, ref.oid):
             if ref.name in self._told:
@@ -156,7 +158,7 @@ class _Judge:
         message = f"{self._executor.name} may not {verb} role {ref.name}: it has no CREATEROLE"
         hint = hints.attribute(self._executor, "createrole")
         login = self._state.server.session_user
-        able = [self._state.ref(oid).name for oid in self._powers.may_set(login) if self._state.roles[oid].createrole]
+        able = [self._state.ref(oid).name for oid in self._powers.may_set(login) if self._powers.has(oid, "createrole")]
         if able:
             hint += f"; or session_role: {min(able)}, which has it"
         return hints.problem(ref, f"role {ref.name}", message, hint, source)

@@ -49,6 +49,7 @@ from .scope import Scope
 from .setting_checks import forbidden_settings, missing_settings
 from .state import RoleRef, State
 from .statements import instant
+from .store import COMMENT_STORE
 
 #: How long before its declared expiry a role is warned about, in microseconds.
 EXPIRY_NOTICE = 14 * 24 * 3600 * 1_000_000
@@ -86,7 +87,8 @@ def make_plan(
     problems += password_problems(roles, policy, state, passwords)
     after = with_role_changes(state, roles)
     powers = Powers(after, first=state)
-    problems += role_problems(roles, after, powers)
+    in_comments = passwords.keyed and passwords.store == COMMENT_STORE
+    problems += role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
 
     problems += option_problems(policy, after)
     members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))

@@ -80,7 +80,7 @@ def scenes(draw: st.DrawFn, version: int) -> dict[str, Any]:
             setup.append(f"GRANT {q(group)} TO {q(member)}{' WITH ADMIN OPTION' if admin else ''}")
     # Else hardly anything would be allowed.
     for name in draw(st.sets(st.sampled_from(ROLES[1:]), max_size=5)) if draw(mostly) else ():
-        words = f"ADMIN {draw(mostly)}, INHERIT {draw(some)}, SET {draw(some)}" if version >= 16 else "ADMIN OPTION"
+        words = f"ADMIN {draw(mostly)}, INHERIT {draw(some)}, SET {draw(mostly)}" if version >= 16 else "ADMIN OPTION"
         setup.append(f"GRANT {q(name)} TO {EXECUTOR} WITH {words}")
     setup.append(f"ALTER DATABASE @ OWNER TO {q(draw(role))}" if draw(sometimes) else "SELECT")
     setup.append("REVOKE CREATE ON DATABASE @ FROM CURRENT_OWNER" if draw(rarely) else "SELECT")
@@ -107,6 +107,7 @@ def manifests(draw: st.DrawFn, version: int, attributes: dict[str, dict[str, boo
     kinds = st.sampled_from(["create", "alter", "comment", "member", "manage", "schema", "owner", "default", "grant"])
     chosen = draw(st.lists(kinds, min_size=1, max_size=draw(st.sampled_from([1, 1, 3])), unique=True))
     named = st.sampled_from([*ROLES, NEW] if "create" in chosen else ROLES)
+    other = st.sampled_from([*ROLES[1:], NEW] if "create" in chosen else ROLES[1:])
 
     def keep(name: str) -> dict[str, Any]:
         # The role as it is, so that nothing of it changes.
@@ -150,11 +151,11 @@ def manifests(draw: st.DrawFn, version: int, attributes: dict[str, dict[str, boo
         elif kind in ("schema", "owner"):
             entry = {"name": "s2" if kind == "schema" else "s1"}
             if kind == "owner" or draw(some):
-                entry["owner"] = draw(named)
+                entry["owner"] = draw(st.one_of(named, other))
             manifest.setdefault("schemas", []).append(entry)
         elif kind == "default":
             rule: dict[str, Any] = {
-                "owner": draw(st.one_of(st.just(NEW), named)) if "create" in chosen else draw(named)
+                "owner": draw(st.one_of(st.just(NEW), named)) if "create" in chosen else draw(other)
             }
             if draw(some):
                 rule["schema"] = "s1"
@@ -173,7 +174,7 @@ def rooms() -> dict[str, Any]:
     link_collection()
     sys.path.insert(0, str(COLLECTIONS))
     name = "ansible_collections.pg_access.reconcile.plugins.module_utils"
-    parts = ("apply", "plan", "policy", "filters", "statements", "problems")
+    parts = ("apply", "plan", "policy", "filters", "statements", "problems", "diff.passwords")
     return {part: importlib.import_module(f"{name}.{part}") for part in parts}
 
 
@@ -222,7 +223,7 @@ def judge(scene: dict[str, Any], connection: psycopg.Connection[Any], database: 
     if session_role and quietly(connection, f"SET LOCAL ROLE {q(session_role)}") is not None:
         session_role = None
     note(f"self_grant={scene['self_grant']!r} session_role={session_role!r}\n{scene['manifest']}")
-    state, scope, lookups = rooms["apply"].inspect(connection, policy)
+    state, scope, lookups = rooms["apply"].inspect(connection, policy, rooms["diff.passwords"].PasswordOptions())
     options = rooms["filters"].Options(undeclared_grantees="revoke")
     outcome = rooms["plan"].make_plan(policy, state, scope, lookups, options)
     other = [problem for problem in outcome.problems if problem.code != "insufficient_privilege"]
@@ -243,7 +244,10 @@ def judge(scene: dict[str, Any], connection: psycopg.Connection[Any], database: 
         return "nothing to do"
     if not outcome.problems:
         assert not failed
+    handed_over = not any(statement.startswith("ALTER SCHEMA") for statement in failed)
     for problem in outcome.problems:
+        if not handed_over and str(problem.object).startswith("table "):
+            continue  # judged as if the schema had its new owner
         # Either the role that the problem names or the object is in a statement that the server refuses.
         names = {str(problem.role), str(problem.object).split(" ", 1)[-1].rpartition(".")[2]}
         names |= {part for part in ROLES if problem.object == f"default privileges of {part}"}
@@ -285,4 +289,5 @@ def test_what_is_foretold_is_what_the_server_does(server: Cluster, runner: Runne
         database.close()
     print(seen)
     # Each way often enough to mean something.
-    assert min(seen["refused"], seen["allowed"], seen["allowed, in another's name"]) > EXAMPLES / 50, seen
+    assert min(seen["refused"], seen["allowed"]) > EXAMPLES / 10, seen
+    assert seen["allowed, in another's name"] > EXAMPLES / 200, seen

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, Sequence, Set, Union
 
-from ..changes import AlterRole, Change, CommentRole, CreateRole, CreateStore, SetConfig, SetPassword, Value
+from ..changes import AlterRole, Change, CommentRole, CreateRole, SetConfig, SetPassword, Value
 from ..problems import Problem
 from ..state import RoleRef, State
 from . import hints
@@ -27,14 +27,17 @@ _SUPERUSERS_ONLY = ("superuser", "replication", "bypassrls")
 _OWN_ONLY = ("createdb", "replication", "bypassrls")
 
 
-def role_problems(changes: Sequence[Change], state: State, powers: Powers) -> List[Problem]:
+def role_problems(
+    changes: Sequence[Change], state: State, powers: Powers, *, fingerprints_in_comments: bool = False
+) -> List[Problem]:
     """What of the changes of roles the executor may not do.
 
     ``state`` and ``powers`` are those with the created roles and before the plan's memberships, which come later.
+    ``fingerprints_in_comments``: with each password its role's comment is written.
     """
     if powers.is_superuser(state.server.current_user):
         return []
-    judge = _Judge(state, powers)
+    judge = _Judge(state, powers, fingerprints_in_comments)
     altered: Dict[RoleRef, List[AlterRole]] = {}
     for change in changes:
         if isinstance(change, AlterRole):
@@ -49,15 +52,14 @@ def role_problems(changes: Sequence[Change], state: State, powers: Powers) -> Li
         elif isinstance(change, (CommentRole, SetConfig, SetPassword)) and change.role.oid > 0:
             # Whoever creates a role may do these with it.
             problems.extend(judge.other(change))
-        elif isinstance(change, CreateStore):
-            problems.extend(judge.store(change))
     return problems
 
 
 class _Judge:
     """The executor's rights over roles. It names what is missing only once for each role."""
 
-    def __init__(self, state: State, powers: Powers) -> None:
+    def __init__(self, state: State, powers: Powers, fingerprints_in_comments: bool) -> None:
+        self._fingerprints_in_comments = fingerprints_in_comments
         self._state = state
         self._powers = powers
         self._version = state.server.version
@@ -99,18 +101,9 @@ class _Judge:
         elif ref.oid != self._executor.oid or (before_16 and self._has("replication")):
             # Before PostgreSQL 16 not even its own, where the role is for replication.
             yield from self._over(ref, "set the password of", change.source)
-
-    def store(self, change: CreateStore) -> Iterable[Problem]:
-        """The table of fingerprints: where the schema is there, whose it is was looked at with it."""
-        if change.schema and not self._powers.creates_schemas(self._executor.oid):
-            database = self._state.server.database
-            yield hints.problem(
-                self._executor,
-                f"database {database}",
-                f"{self._executor.name} may not create the schema for password fingerprints in database {database}",
-                f"{hints.compose('GRANT CREATE ON DATABASE {} TO {}', database, self._executor)}; "
-                "or use fingerprint_store: comment",
-            )
+        elif self._fingerprints_in_comments and not (before_16 and self._has("createrole")):
+            message = f"{ref.name} may set its own password and not its comment, where the fingerprint would be kept"
+            yield hints.problem(ref, f"role {ref.name}", message, "Use fingerprint_store: table.", change.source)
 
     def _attributes(self, ref: RoleRef, names: Iterable[str], source: str) -> Iterable[Problem]:
         """Attributes that the executor may not give or take, before it comes to the role at all."""
@@ -152,6 +145,8 @@ class _Judge:
             self._told.add(ref.name)
             message = f"{self._executor.name} may not {verb} role {ref.name}: it has no ADMIN OPTION on it"
             hint = hints.admin_option(self._executor, ref, self._version)
+            if ref.oid == self._executor.oid:
+                hint = "No role has it on itself: run as a superuser, or as another role that has it."
             yield hints.problem(ref, f"role {ref.name}", message, hint, source)
 
     def _createrole(self, ref: RoleRef, verb: str, source: str) -> Problem:

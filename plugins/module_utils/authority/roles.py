@@ -12,7 +12,7 @@ takes CREATEROLE and ADMIN OPTION on the role, and of some attributes the execut
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Sequence, Set, Union
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Union
 
 from ..changes import AlterRole, Change, CommentRole, CreateRole, SetConfig, SetPassword, Value
 from ..problems import Problem
@@ -64,7 +64,7 @@ class _Judge:
         self._powers = powers
         self._version = state.server.version
         self._executor = state.ref(state.server.current_user)
-        self._told: Set[str] = set()
+        self._told: Set[int] = set()
 
     def _has(self, attribute: str) -> bool:
         return self._powers.has(self._executor.oid, attribute)
@@ -123,12 +123,13 @@ class _Judge:
         ref: RoleRef,
         verb: str,
         source: str,
-        before: Dict[str, Value] = {},  # noqa: B006
+        before: Optional[Mapping[str, Value]] = None,
         *,
         replication: bool = False,
     ) -> Iterable[Problem]:
         """What the executor lacks to alter a role that exists. ``replication``: such a role is like any other there."""
         role = self._state.roles[ref.oid]
+        before = before or {}
         protected = "superuser" if before.get("superuser", role.superuser) else None
         if self._version < 16 and not replication and before.get("replication", role.replication):
             protected = protected or "replication"
@@ -137,12 +138,12 @@ class _Judge:
             message = f"{self._executor.name} may not {verb} role {ref.name}, which is {kind}: only a superuser may"
             yield hints.problem(ref, f"role {ref.name}", message, hints.SUPERUSER, source)
             return
+        if ref.oid in self._told:
+            return
+        self._told.add(ref.oid)
         if not self._has("createrole"):
             yield self._createrole(ref, verb, source)
         if self._version >= 16 and not self._powers.administers(self._executor.oid, ref.oid):
-            if ref.name in self._told:
-                return
-            self._told.add(ref.name)
             message = f"{self._executor.name} may not {verb} role {ref.name}: it has no ADMIN OPTION on it"
             hint = hints.admin_option(self._executor, ref, self._version)
             if ref.oid == self._executor.oid:

@@ -24,7 +24,7 @@ from .diff.passwords import PasswordOptions, verifying
 from .diff.targets import Lookups, qualified
 from .failure import Failure, of_problems
 from .filters import Options
-from .guards import guard_problems, roles_at_stake
+from .guards import guard_problems, roles_at_stake, undeclared_losers
 from .password_sending import Hidden, hidden, remember, with_key
 from .plan import Outcome, make_plan, only_known
 from .policy import Policy
@@ -289,9 +289,10 @@ def _about_the_server(server: Server) -> List[str]:
 
 
 def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Options, state: State) -> List[Problem]:
-    roles = roles_at_stake(plan, policy, options, state)
+    lost = undeclared_losers(plan, policy, options, state)
+    roles = roles_at_stake(plan, lost)
     stakes = catalog.read_stakes(connection, roles) if roles else {}
-    return guard_problems(plan, policy, options, state, stakes)
+    return guard_problems(plan, lost, state, stakes)
 
 
 def _about_passwords(plan: Plan, state: State, settings: Settings) -> List[str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
@@ -71,7 +72,8 @@ SELECT current_setting('server_version'),
        pg_is_in_recovery(),
        (SELECT oid::int8 FROM pg_roles WHERE rolname = session_user),
        (SELECT oid::int8 FROM pg_roles WHERE rolname = current_user),
-       (extract(epoch FROM now()) * 1000000)::int8
+       (extract(epoch FROM now()) * 1000000)::int8,
+       current_setting('createrole_self_grant', true)
 """
 
 _SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
@@ -379,7 +381,8 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
             (_ABOUT_PASSWORDS, ()),
         ],
     )
-    full_version, database, database_oid, may_identify, in_recovery, session_user, current_user, clock = server[0]
+    full_version, database, database_oid, may_identify, in_recovery, session_user, current_user, *others = server[0]
+    clock, self_grant = others
     by_oid = {row[0]: _role(row) for row in roles}
     encryption, sealing, may_read, may_create = about[0]
     trusted = {session_user, current_user} | {role.oid for role in by_oid.values() if role.superuser}
@@ -406,6 +409,7 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
             session_user=session_user,
             current_user=current_user,
             clock=clock,
+            self_grant=frozenset(re.findall("inherit|set", (self_grant or "").lower())),
         ),
         roles=by_oid,
         memberships=tuple(

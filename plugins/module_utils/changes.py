@@ -146,22 +146,24 @@ class RemoveMember:
 
 @dataclass(frozen=True)
 class CreateSchema:
-    """Create a schema. Without ``owner`` it belongs to the executor."""
+    """Create a schema. Without ``owner`` it belongs to the executor. ``run_as``: as for Grant."""
 
     name: str
     owner: Optional[RoleRef]
     source: str
+    run_as: Optional[RoleRef] = None
 
 
 @dataclass(frozen=True)
 class AlterSchemaOwner:
-    """Hand an existing schema to another owner."""
+    """Hand an existing schema to another owner. ``run_as``: as for Grant."""
 
     oid: int
     name: str
     owner: RoleRef
     before: RoleRef
     source: str
+    run_as: Optional[RoleRef] = None
 
 
 class Target(NamedTuple):
@@ -232,7 +234,10 @@ class LendUsage:
 
 @dataclass(frozen=True)
 class GrantDefault:
-    """Give default privileges. ``schema`` None is the owner's global layer. ``upgrade``: only the option is new."""
+    """Give default privileges. ``schema`` None is the owner's global layer. ``upgrade``: only the option is new.
+
+    ``run_as``: as for Grant.
+    """
 
     owner: RoleRef
     schema: Optional[str]
@@ -241,12 +246,13 @@ class GrantDefault:
     privileges: FrozenSet[str]
     with_grant_option: bool = False
     upgrade: bool = False
+    run_as: Optional[RoleRef] = None
 
 
 @dataclass(frozen=True)
 class RevokeDefault:
     """Take default privileges away. ``claimed``: the manifest speaks for this owner's layer; else it is only
-    reported.
+    reported. ``run_as``: as for Grant.
     """
 
     owner: RoleRef
@@ -257,6 +263,7 @@ class RevokeDefault:
     option_only: bool = False
     explicit: bool = False
     claimed: bool = True
+    run_as: Optional[RoleRef] = None
 
 
 RoleChange = Union[CreateRole, AlterRole, CommentRole, SetConfig, SetPassword, CreateStore]

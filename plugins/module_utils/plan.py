@@ -14,7 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
-from .authority import Powers, authorize, label_of
+from .authority.defaults import authorize_defaults
+from .authority.memberships import authorize_members
+from .authority.powers import Powers
+from .authority.privileges import authorize_privileges, label_of
+from .authority.roles import role_problems
+from .authority.schemas import authorize_schemas
 from .changes import (
     AddMember,
     AlterRole,
@@ -48,6 +53,7 @@ from .scope import Scope
 from .setting_checks import forbidden_settings, missing_settings
 from .state import RoleRef, State
 from .statements import instant
+from .store import COMMENT_STORE
 
 #: How long before its declared expiry a role is warned about, in microseconds.
 EXPIRY_NOTICE = 14 * 24 * 3600 * 1_000_000
@@ -84,15 +90,22 @@ def make_plan(
     roles += store_changes(roles, policy, state, passwords)
     problems += password_problems(roles, policy, state, passwords)
     after = with_role_changes(state, roles)
+    powers = Powers(after, first=state)
+    in_comments = passwords.keyed and passwords.store == COMMENT_STORE
+    problems += role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
 
     problems += option_problems(policy, after)
     members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))
     withheld += held
     members, circles = without_circles(with_grantors(members, after), after)
     problems += [*circles, *_ignored_members(members, Context(policy, after, options))]
+    members, forbidden, powers = authorize_members(members, after, powers)
+    problems += forbidden
 
     schemas, moves = apply_filters(schema_changes(policy, after), Context(policy, after, options))
     withheld += moves
+    schemas, forbidden = authorize_schemas(schemas, after, powers)
+    problems += forbidden
     after = with_schema_changes(after, schemas)
 
     rules, missing = bind(policy, after, lookups)
@@ -106,11 +119,14 @@ def make_plan(
     withheld += waiting
     privileges, suppressed = override(privileges, policy)
 
-    powers = Powers(after, [*members, *privileges])
+    powers = powers.after(privileges, after)
     privileges, stuck = settle(privileges, onward, after, powers)
     problems += stuck or _ignored(privileges, Context(policy, after, options))
-    privileges, forbidden = authorize(with_columns(privileges, after), after, powers)
-    problems += forbidden + forbidden_settings(roles, state)
+    privileges, forbidden = authorize_privileges(with_columns(privileges, after), after, powers)
+    problems += forbidden
+    privileges, forbidden = authorize_defaults(privileges, after, powers)
+    problems += forbidden
+    problems += forbidden_settings(roles, state)
 
     changes = (*roles, *members, *schemas, *merge_columns(privileges))
     problems += _unspeakable(changes)

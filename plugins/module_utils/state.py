@@ -24,6 +24,9 @@ class RoleRef(NamedTuple):
     name: str
 
 
+#: A check run's stand-ins for roles that another run makes have OIDs from here down.
+FIRST_ASSUMED = -1_000_000
+
 #: The pseudo-role as a grantee.
 PUBLIC_REF = RoleRef(PUBLIC_OID, "PUBLIC")
 
@@ -244,6 +247,8 @@ class Server:
     session_user: int
     current_user: int
     clock: Optional[int] = None
+    #: What createrole_self_grant says in this session (PostgreSQL 16): ``inherit`` and ``set``.
+    self_grant: FrozenSet[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -293,9 +298,14 @@ class State:
         """The roles that the run acts as: the login and, when set, ``session_role``."""
         return frozenset((self.server.session_user, self.server.current_user))
 
-    def with_roles(self, roles: Iterable[Role]) -> State:
-        """The state as it will be once these roles exist."""
-        return replace(self, roles={**self.roles, **{role.oid: role for role in roles}}, _names={})
+    def with_roles(self, roles: Iterable[Role], memberships: Iterable[Membership] = ()) -> State:
+        """The state as it will be once these roles exist, and these memberships beside those there are."""
+        return replace(
+            self,
+            roles={**self.roles, **{role.oid: role for role in roles}},
+            memberships=(*self.memberships, *memberships),
+            _names={},
+        )
 
     def with_schemas(self, schemas: Iterable[Schema]) -> State:
         """The state as it will be once these schemas are so."""

@@ -17,7 +17,7 @@ from ..policy import ATTRIBUTE_DEFAULTS, DesiredRole, Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined
 from ..problems import Problem
 from ..setting_checks import can_be_reset
-from ..state import Membership, Role, RoleRef, State
+from ..state import FIRST_ASSUMED, Membership, Role, RoleRef, State
 
 
 def missing_roles(policy: Policy, state: State, *, check_mode: bool) -> List[Problem]:
@@ -122,31 +122,35 @@ def _settings(desired: DesiredRole, ref: RoleRef, stored: Mapping[str, str], sta
 
 
 def with_role_changes(state: State, changes: Iterable[Change]) -> State:
-    """The state as it will be once these changes of roles are made.
-
-    From PostgreSQL 16 on whoever creates a role without being superuser gets ADMIN on it (CreateRole in user.c).
-    """
+    """The state as it will be once these changes of roles are made, with the memberships that come by themselves."""
     roles: Dict[int, Role] = {}
-    automatic: List[Membership] = []
-    creator = state.roles[state.server.current_user]
+    rows: List[Membership] = []
     for change in changes:
         if isinstance(change, CreateRole):
             attributes: Dict[str, Any] = {**ATTRIBUTE_DEFAULTS, **change.attributes}
             roles[change.role.oid] = Role(change.role.oid, change.role.name, **attributes)
-            if state.server.version >= 16 and not creator.superuser:
-                automatic.append(Membership(change.role.oid, creator.oid, BOOTSTRAP_OID, True, False, False))
+            rows.extend(_automatic_rows(change.role.oid, state))
         elif isinstance(change, AlterRole):
             role = roles.get(change.role.oid, state.roles[change.role.oid])
             altered: Dict[str, Any] = dict(change.attributes)
             roles[role.oid] = replace(role, **altered)
-    after = state.with_roles(roles.values())
-    return replace(after, memberships=(*after.memberships, *automatic)) if automatic else after
+    return state.with_roles(roles.values(), rows)
+
+
+def _automatic_rows(role: int, state: State) -> Iterable[Membership]:
+    """What a creator who is no superuser gets with the role: ADMIN, and what createrole_self_grant says."""
+    executor, given = state.server.current_user, state.server.self_grant
+    if state.server.version < 16 or state.roles[executor].superuser:
+        return
+    yield Membership(role, executor, BOOTSTRAP_OID, True, False, False)
+    if given:
+        yield Membership(role, executor, executor, False, "inherit" in given, "set" in given)
 
 
 def with_assumed_roles(policy: Policy, state: State) -> State:
     """The state with a stand-in for every assumed role that does not exist yet (check mode only)."""
     absent: List[Tuple[int, str]] = [
-        (-1_000_000 - number, name)
+        (FIRST_ASSUMED - number, name)
         for number, name in enumerate(sorted(policy.assumed))
         if name not in policy.roles and state.role_oid(name) is None
     ]

@@ -30,8 +30,7 @@ from ..privileges import KIND_ALIASES, KINDS
 Option = Dict[str, Any]
 Options = Dict[str, Option]
 
-#: For ``not_yet``: any value but null; anything but an empty list or dict.
-GIVEN = "given"
+#: For ``not_yet``: anything but null and an empty list or dict.
 NONEMPTY = "nonempty"
 
 DEFAULT_ROLE_PATTERN = "{schema}-{profile}"

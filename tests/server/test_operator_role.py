@@ -115,7 +115,9 @@ def test_a_lost_key_applies_every_password_once(db: Database) -> None:
 @pytest.mark.parametrize("flag", ["superuser", "replication", "bypassrls"])
 def test_an_admin_without_superuser_cannot_give_these_flags(db: Database, flag: str) -> None:
     db.sql("CREATE ROLE admin_login LOGIN CREATEROLE")
-    result = db.fails({"roles": [{"name": "test_role", flag: True}]}, "insufficient_privilege", login_user="admin_login")
+    result = db.fails(
+        {"roles": [{"name": "test_role", flag: True}]}, "insufficient_privilege", login_user="admin_login"
+    )
     assert any(problem["role"] == "test_role" and flag.upper() in str(problem).upper() for problem in result.problems)
 
 

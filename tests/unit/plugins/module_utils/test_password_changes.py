@@ -49,7 +49,9 @@ from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.tes
 
 KEY, OTHER_KEY = b"k" * 16, b"o" * 16
 KEYED = PasswordOptions(key=KEY)
+COMMENTS = replace(KEYED, store="comment")
 TABLE = StoreTable(True, True)
+ABSENT = StoreTable()
 HUSH = "hush-hush"
 APP: Dict[str, Any] = {"name": "app", "password": HUSH}
 
@@ -451,7 +453,7 @@ def test_taking_a_password_away_shows_none() -> None:
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def stored(case: Case, options: PasswordOptions = KEYED, table: StoreTable = StoreTable()) -> List[Change]:
+def stored(case: Case, options: PasswordOptions = KEYED, table: StoreTable = ABSENT) -> List[Change]:
     case.facts = replace(case.facts, table=table)
     return store_changes(case.changes(options), case.policy, case.state, options)
 
@@ -459,17 +461,17 @@ def stored(case: Case, options: PasswordOptions = KEYED, table: StoreTable = Sto
 @pytest.mark.parametrize(
     ("case", "options", "table", "made"),
     [
-        (Case(), KEYED, StoreTable(), [CreateStore(True)]),
+        (Case(), KEYED, ABSENT, [CreateStore(True)]),
         (Case(), KEYED, StoreTable(schema=True), [CreateStore(False)]),
         (Case(), KEYED, TABLE, []),
-        (Case(), PasswordOptions(key_expected=True), StoreTable(), [CreateStore(True)]),
-        (Case(), options("always"), StoreTable(), [CreateStore(True)]),
-        (Case(), replace(KEYED, store="comment"), StoreTable(), []),
-        (Case(), options("always", key=None), StoreTable(), []),
-        (Case(), options("on_create"), StoreTable(), []),
-        (Case({"name": "app"}), KEYED, StoreTable(), []),
-        (Case().remembers(store="comment"), KEYED, StoreTable(), [CreateStore(True)]),
-        (Case().remembers(store="comment"), replace(KEYED, store="comment"), StoreTable(), []),
+        (Case(), PasswordOptions(key_expected=True), ABSENT, [CreateStore(True)]),
+        (Case(), options("always"), ABSENT, [CreateStore(True)]),
+        (Case(), replace(KEYED, store="comment"), ABSENT, []),
+        (Case(), options("always", key=None), ABSENT, []),
+        (Case(), options("on_create"), ABSENT, []),
+        (Case({"name": "app"}), KEYED, ABSENT, []),
+        (Case().remembers(store="comment"), KEYED, ABSENT, [CreateStore(True)]),
+        (Case().remembers(store="comment"), replace(KEYED, store="comment"), ABSENT, []),
     ],
 )
 def test_the_table_is_made_where_a_record_will_be_written(
@@ -553,7 +555,7 @@ def test_a_table_that_cannot_be_used_is_refused_with_the_grant_and_the_other_sto
 
 def test_a_usable_table_is_no_problem() -> None:
     assert table_problems(Case(), TABLE) == []
-    assert table_problems(Case(), StoreTable()) == []
+    assert table_problems(Case(), ABSENT) == []
     assert table_problems(Case(BARE), StoreTable(may_create=False)) == []
 
 
@@ -614,9 +616,6 @@ def work(
 ) -> RecordWork:
     changes = [*case.changes(options), *more]
     return record_work(changes, case.policy, case.state, options, created or {})
-
-
-COMMENTS = replace(KEYED, store="comment")
 
 
 def test_where_nothing_is_sent_nothing_is_written() -> None:
@@ -699,7 +698,7 @@ def test_rows_that_are_of_no_use_go_in_passing() -> None:
     assert work(case) == RecordWork(delete=(900,), rows=((case.app.oid, case.print_of()),))
 
 
-@pytest.mark.parametrize("table", [BAD, CLOSED, StoreTable()])
+@pytest.mark.parametrize("table", [BAD, CLOSED, ABSENT])
 def test_nothing_is_deleted_from_a_table_that_cannot_be_used(table: StoreTable) -> None:
     case = Case().remembers()
     case.facts = replace(case.facts, strays=(900,), table=table)

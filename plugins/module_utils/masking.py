@@ -124,8 +124,10 @@ def structure(value: Any) -> Any:
     return value
 
 
-def of_roles(roles: Any) -> Iterator[Tuple[str, str]]:
-    """The secrets of a manifest's ``roles``: passwords, and whatever stands under a key that roles do not have."""
+def of_roles(roles: Any, environment: Optional[Mapping[str, str]] = None) -> Iterator[Tuple[str, str]]:
+    """The secrets of a manifest's ``roles``: passwords, those that an entry says are in the environment, and whatever
+    stands under a key that roles do not have.
+    """
     found = structure(roles)
     if isinstance(found, (Mapping, str)):
         found = [found]
@@ -145,6 +147,9 @@ def of_roles(roles: Any) -> Iterator[Tuple[str, str]]:
             if key in _SECRET_FIELDS or key not in _ROLE_KEYS:
                 for text in _secrets_in(value):
                     yield text, owner
+        variable = role.get("password_from_env")
+        if environment and isinstance(variable, str) and variable in environment:
+            yield environment[variable], owner
 
 
 def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Tuple[str, str]]:
@@ -177,7 +182,7 @@ def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
     else:
         for text in _secrets_in(found):
             yield text, "passwords"
-    yield from of_roles(raw.get("roles"))
+    yield from of_roles(raw.get("roles"), environment)
     for text, owner in of_unknown(raw):
         yield text, owner
 

@@ -200,6 +200,12 @@ def test_a_secret_knows_its_role() -> None:
     assert dict(of_arguments({"passwords": {"app": "three"}}, {}))["three"] == "the password of role app"
 
 
+def test_a_variable_that_a_role_names_is_a_secret_even_where_the_role_is_wrong() -> None:
+    raw = {"roles": [{"password_from_env": "A", "bogus": None}, {"password_from_env": "B"}, {"password_from_env": 5}]}
+    assert found(raw, {"A": "hush", "C": "x"}) == {"hush"}
+    assert found(raw) == set()
+
+
 @pytest.mark.parametrize("roles", [None, 5, "x", ["x", None, 5, ["y"]], {}, [{}]])
 def test_roles_of_any_shape_are_no_obstacle(roles: Any) -> None:
     assert list(of_roles(roles)) == []

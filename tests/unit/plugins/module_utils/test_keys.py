@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
-from ansible_collections.pg_access.reconcile.plugins.module_utils import keys
 from ansible_collections.pg_access.reconcile.plugins.module_utils.keys import Key, key_of, make_key
 from ansible_collections.pg_access.reconcile.plugins.module_utils.masking import KEY_VARIABLE
 
@@ -164,7 +163,7 @@ def test_without_hard_links_the_file_is_renamed(tmp_path: Path, monkeypatch: pyt
     def no_link(*_paths: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(keys.os, "link", no_link)
+    monkeypatch.setattr(os, "link", no_link)
     value = make_key(str(tmp_path / "key"))
     assert (tmp_path / "key").read_bytes() == value
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
@@ -174,7 +173,7 @@ def test_a_failure_leaves_no_draft_behind(tmp_path: Path, monkeypatch: pytest.Mo
     def full(_handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keys.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         make_key(str(tmp_path / "key"))
     assert not list(tmp_path.iterdir())

@@ -255,7 +255,7 @@ def test_the_option_may_be_json_text() -> None:
 @pytest.mark.parametrize("raw", [HUSH, f"app={HUSH}", f'["{HUSH}"]', [HUSH], 5, True, f'{{"app": "{HUSH}"'])
 def test_an_option_that_is_no_dict_is_refused_without_being_shown(raw: Any) -> None:
     found, texts = option(raw)
-    assert not found
+    assert found == {}
     assert len(texts) == 1
     assert "must be a dict of passwords by role" in texts[0]
 
@@ -316,10 +316,11 @@ def test_two_passwords_are_one_too_many_and_the_variables_is_a_secret_all_the_sa
 
 def test_a_variable_that_a_file_names_is_told_with_the_file(tmp_path: Path) -> None:
     pytest.importorskip("yaml")
-    file = tmp_path / "access.yml"
+    other, file = tmp_path / "aaa.yml", tmp_path / "access.yml"
+    other.write_text("roles: [{name: c}]\n")
     file.write_text("roles:\n  - {name: app, password_from_env: A}\n  - {name: b, pasword: hush-hush}\n")
     secrets = Secrets()
-    found = draft({"manifest_files": [str(file)]}, secrets, {})
+    found = draft({"manifest_files": [str(other), str(file)]}, secrets, {})
     told = {item.path: item.file for item in found.problems}
     assert told == {
         "access.yml: roles[0].password_from_env": str(file),

@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils import catalog, store
+from ansible_collections.pg_access.reconcile.plugins.module_utils.apply import Settings, _about_passwords
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import Change, CommentRole, Plan, SetPassword
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.passwords import (
     PasswordOptions,
@@ -113,7 +114,9 @@ class Case:
         return replace(self.world.state, passwords=self.facts)
 
     def set(self, *names: str, **flags: Any) -> Plan:
-        return Plan(tuple(SetPassword(self.world.ref(name), "", **flags) for name in names))
+        """A plan that sets these passwords, and does something else as well."""
+        others = (CommentRole(self.world.ref("other"), "x", None, ""),)
+        return Plan((*others, *(SetPassword(self.world.ref(name), "", **flags) for name in names)))
 
     def hidden(self, plan: Plan) -> Dict[str, str]:
         return dict(hidden(self.connection, plan, self.policy, self.state))  # type: ignore[arg-type]
@@ -298,7 +301,8 @@ def test_a_new_roles_oid_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "read_role_oids", oids)
     case = Case(entry("new"), entry("app"))
     old = case.set("app").changes
-    case.remember([SetPassword(RoleRef(-1, "new"), "", created=True), *old])
+    comment = CommentRole(RoleRef(-2, "other"), "x", None, "", created=True)
+    case.remember([SetPassword(RoleRef(-1, "new"), "", created=True), comment, *old])
     assert asked == [["new"]]
     assert (777, case.print_of("new", 777).hex()) in rows_of(unsealed(case.connection.sent[1]))
     case.remember(old)
@@ -365,3 +369,30 @@ def test_no_md5_of_anything_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case(entry())
     assert len(case.hidden(case.set("app"))) == 1
     assert case.remember(case.set("app").changes) is True
+
+
+# ---- warnings --------------------------------------------------------------------------------------------------------
+
+OLD = {"records": {5: (Record("table", b"x" * 32),)}}
+
+
+@pytest.mark.parametrize(
+    ("facts", "file", "names", "words"),
+    [
+        (OLD, "/key", ("app",), "1 password is sent again"),
+        (OLD, "/key", ("app", "b"), "2 passwords are sent again"),
+        (OLD, "/key", (), None),
+        (OLD, None, ("app",), None),
+        ({}, "/key", ("app",), None),
+        ({"sealing": False}, None, ("app",), "server's log can show verifiers"),
+        ({"sealing": False}, None, (), None),
+    ],
+)
+def test_a_new_key_over_old_records_and_a_log_that_shows_verifiers_are_warned_about(
+    facts: Dict[str, Any], file: Optional[str], names: Tuple[str, ...], words: Optional[str]
+) -> None:
+    case = Case(entry(), entry("b"), **facts)
+    found = _about_passwords(case.set(*names), case.state, Settings(key_file=file))
+    assert len(found) == (words is not None)
+    assert all(str(words) in text for text in found)
+    assert _about_passwords(case.set(*names, clear=True), case.state, Settings(key_file=file)) == []

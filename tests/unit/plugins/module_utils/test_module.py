@@ -414,6 +414,7 @@ def test_a_fault_before_there_is_a_module_shows_nothing_either(call: Caller, mon
     monkeypatch.setattr(edge, "manifest_to_policy", broken)
     found = call({"login_port": "x", **app()})
     assert (found.code, found.result["failed"], found.result["error_code"]) == (1, True, "internal_error")
+    assert found.result["changed"] is False
     assert "Traceback" not in found.output
     assert found.hides(HUSH, KEY)
 
@@ -505,6 +506,9 @@ def test_the_warning_names_owners_never_secrets_and_not_too_many(call: Caller, s
     owners = ", ".join(f"the password of role {name}" for name in "abc")
     assert f"{owners} and 1 more occur in what" in warning
     assert not [secret for secret in secrets.values() if secret in warning]
+    (warning,) = call({**app(), "roles": roles[:3]}).warnings
+    assert f"{owners} occur in what" in warning
+    assert "more" not in warning
 
 
 def test_a_secret_that_occurs_only_in_a_warning_leaves_the_warning_as_it_is(call: Caller, server: Server) -> None:
@@ -607,6 +611,24 @@ def test_clear_text_may_go_over_a_private_connection_or_where_that_is_allowed(
 ) -> None:
     server.private = private
     assert settings(call, server, {**app(), "allow_cleartext": allowed}).passwords.cleartext is cleartext
+
+
+def test_the_options_of_the_session_reach_the_run(call: Caller, server: Server) -> None:
+    found = settings(call, server, {**app(), "session_role": "boss", "statement_timeout": 5})
+    assert (found.session_role, found.statement_timeout) == ("boss", 5)
+    assert settings(call, server, {**app(), "session_role": ""}).session_role is None
+    wrong = call({**app(), "statement_timeout": -1}).result
+    assert [problem["path"] for problem in wrong["problems"]] == ["statement_timeout"]
+    assert len(server.settings) == 2
+
+
+def test_without_psycopg_nothing_is_tried(call: Caller, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise Failure("missing_library", "psycopg is needed")
+
+    monkeypatch.setattr(edge, "require_psycopg", missing)
+    assert call(app()).result["error_code"] == "missing_library"
+    assert server.settings == []
 
 
 def test_a_missing_key_is_told_before_connecting(call: Caller, server: Server) -> None:

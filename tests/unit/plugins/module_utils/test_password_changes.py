@@ -415,6 +415,9 @@ def test_the_problem_of_a_missing_key_counts_the_roles() -> None:
     found = key_problem(policy, PasswordOptions(), readable=False)
     assert found is not None
     assert found.message.startswith("role a and 2 more has a password")
+    alone = key_problem(Case().policy, PasswordOptions(), readable=False)
+    assert alone is not None
+    assert alone.message.startswith("role app has a password")
 
 
 def test_without_passwords_no_key_is_missed() -> None:
@@ -455,7 +458,8 @@ def test_taking_a_password_away_shows_none() -> None:
 
 def stored(case: Case, options: PasswordOptions = KEYED, table: StoreTable = ABSENT) -> List[Change]:
     case.facts = replace(case.facts, table=table)
-    return store_changes(case.changes(options), case.policy, case.state, options)
+    changes = [CommentRole(case.app, "x", None, ""), *case.changes(options)]
+    return store_changes(changes, case.policy, case.state, options)
 
 
 @pytest.mark.parametrize(

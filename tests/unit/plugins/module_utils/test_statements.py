@@ -128,7 +128,7 @@ def test_a_revoke_that_another_statement_covers_is_not_written() -> None:
 
 def test_a_password_is_shown_masked_and_one_that_goes_as_null() -> None:
     assert written(SetPassword(RoleRef(1, 'a"b'), ""), SetPassword(B, "", clear=True)) == [
-        "ALTER ROLE \"a\"\"b\" PASSWORD '********'",
+        'ALTER ROLE "a""b" PASSWORD \'********\'',
         'ALTER ROLE "b" PASSWORD NULL',
     ]
 

@@ -83,8 +83,10 @@ class Module(AnsibleModule):  # type: ignore[misc]
                 self.end(_invalid(invalid))
             masked = self.secrets.mask(msg)
             self.end(Failure("manifest_invalid", masked, problems=[Problem(message=masked)]))
-        details.setdefault("error_code", "internal_error")
-        super().fail_json(msg=self.secrets.mask(msg), invocation=self.invocation(), **details)
+        # Only Ansible itself gets here. A traceback or a chain of exceptions would quote what nobody has masked.
+        told = {name: self.secrets.mask(value) if isinstance(value, str) else value for name, value in details.items()}
+        told.update(msg=self.secrets.mask(msg), exception="", invocation=self.invocation())
+        super().fail_json(**{"error_code": "internal_error", **told})
         raise SystemExit(1)  # not reached; it tells the type checker so
 
     def end(self, failure: Failure) -> NoReturn:

@@ -83,8 +83,10 @@ def summary(plan: Plan) -> Dict[str, Any]:
                 (altered if change.option else removed).add((change.group.oid, change.member.oid))
             elif change.lowered:
                 altered.add((change.group.oid, change.member.oid))
-        elif isinstance(change, (CreateSchema, CreateStore)):
+        elif isinstance(change, CreateSchema):
             schemas["created"] += 1
+        elif isinstance(change, CreateStore):
+            schemas["created"] += change.schema
         elif isinstance(change, AlterSchemaOwner):
             schemas["owner_changed"] += 1
         elif isinstance(change, Grant):

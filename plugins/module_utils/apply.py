@@ -11,7 +11,20 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 try:
     import psycopg
@@ -80,7 +93,7 @@ class Run:
 @dataclass(frozen=True)
 class Settings:
     """How a run is run, beside the policy options. ``statement_timeout`` in seconds, 0 for none. ``key_file``: where a
-    fingerprint key is to be made.
+    fingerprint key is to be made. ``seen`` is told the state, whatever becomes of the run.
     """
 
     check_mode: bool = False
@@ -88,6 +101,7 @@ class Settings:
     statement_timeout: int = 0
     passwords: PasswordOptions = field(default_factory=PasswordOptions)
     key_file: Optional[str] = None
+    seen: Callable[[State], None] = lambda _state: None
 
 
 @dataclass
@@ -116,6 +130,7 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
             begin(connection, settings)
         with clock.stage("inspect"):
             state, scope, lookups = inspect(connection, policy, settings.passwords)
+            settings.seen(state)
         with clock.stage("plan"):
             passwords = settings.passwords
             outcome = make_plan(

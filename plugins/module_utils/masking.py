@@ -35,6 +35,14 @@ _ROLE_KEYS = frozenset(ROLE_OPTIONS).union(*(option.get("aliases", ()) for optio
 _PAIR = re.compile(r"""(\w+)["']?\s*[=:]\s*('[^']*'|"[^"]*"|[^\s,}]+)""")
 
 
+#: The owner of what stands under an unknown key: most likely no secret at all, so no warning speaks of it.
+NOBODY = ""
+
+#: A shorter text, and a single word of letters of this length at most, may well be somewhere by chance.
+BY_CHANCE = 8
+WORD_BY_CHANCE = 20
+
+
 class Secrets:
     """Every secret that the run knows, with whose it is."""
 
@@ -146,7 +154,7 @@ def of_roles(roles: Any, environment: Optional[Mapping[str, str]] = None) -> Ite
         for key, value in role.items():
             if key in _SECRET_FIELDS or key not in _ROLE_KEYS:
                 for text in _secrets_in(value):
-                    yield text, owner
+                    yield text, owner if key in _SECRET_FIELDS else NOBODY
         variable = role.get("password_from_env")
         if environment and isinstance(variable, str) and variable in environment:
             yield environment[variable], owner
@@ -185,6 +193,31 @@ def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
     yield from of_roles(raw.get("roles"), environment)
     for text, owner in of_unknown(raw):
         yield text, owner
+
+
+def by_chance(secret: str) -> bool:
+    """Whether a text may be found in a result without having leaked: a number, a word of SQL or of the manifest."""
+    return len(secret) < BY_CHANCE or (len(secret) <= WORD_BY_CHANCE and secret.isalpha())
+
+
+def open_texts(raw: Mapping[str, Any]) -> Iterator[str]:
+    """Every text in the raw arguments that is no secret: names, comments, options."""
+    hidden = {name for _text, name in of_unknown(raw)} | {"login_password", "fingerprint_key", "connect_params"}
+    for name, value in raw.items():
+        found = structure(value)
+        if name in hidden:
+            continue
+        if name == "passwords":
+            yield from map(str, found if isinstance(found, Mapping) else ())
+        elif name == "roles":
+            for entry in found if isinstance(found, (list, tuple)) else ():
+                role = structure(entry)
+                if isinstance(role, Mapping):
+                    yield from leaves(
+                        {key: item for key, item in role.items() if key in _ROLE_KEYS and key not in _SECRET_FIELDS}
+                    )
+        else:
+            yield from leaves(found)
 
 
 def of_unknown(raw: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:

@@ -14,7 +14,7 @@ import os
 import sys
 import traceback
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -25,10 +25,10 @@ from .failure import Failure, of_problems
 from .filters import Options
 from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
-from .masking import MASK, Secrets, leaves, of_arguments
+from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_texts
 from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
-from .report.result import result_of, warnings_of
+from .report.result import names_of, result_of, warnings_of
 
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
@@ -45,6 +45,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
         self.raw: Dict[str, Any] = {}
         self.secrets = Secrets()
         self._told: List[str] = []
+        self._vouched: List[Callable[[], Iterable[str]]] = []
         self.where = ""
         self._constructed = False
         super().__init__(**options)
@@ -71,8 +72,22 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
     def warn(self, warning: str, **details: Any) -> None:
         """Warn. From ansible-core 2.19 on Ansible does not mask the text of a warning."""
+        leaked = Secrets()
+        leaked.add_all((secret, "") for secret in self.secrets.texts() if secret in warning and not self._known(secret))
+        warning = leaked.mask(warning)
         self._told.append(warning)
         super().warn(warning, **details)
+
+    def vouch(self, texts: Callable[[], Iterable[str]]) -> None:
+        """Names that the result may show although a password equals one of them or a part of it. They are only asked
+        for where a secret is found.
+        """
+        self._vouched.append(texts)
+
+    def _known(self, secret: str) -> bool:
+        """Whether a secret may be in the result without having leaked into it."""
+        sources = (texts() for texts in (lambda: open_texts(self.raw), *self._vouched))
+        return by_chance(secret) or any(secret in text for texts in sources for text in texts)
 
     def fail_json(self, msg: str, **details: Any) -> NoReturn:
         """End with a failure. What Ansible's own validation complains about is judged by the manifest's rules first."""
@@ -108,15 +123,16 @@ class Module(AnsibleModule):  # type: ignore[misc]
         raise SystemExit(0)  # not reached; it tells the type checker so
 
     def _stay_exact(self, result: Mapping[str, Any]) -> None:
-        """Keep Ansible from masking what only happens to equal a secret: the result holds none, places that did are
-        masked, and a password ``12`` must not turn counts into text.
+        """Keep Ansible from masking what only happens to equal a secret: places that held one are masked, and a
+        password ``12`` must not turn counts into text. What cannot be there by chance Ansible goes on looking for.
         """
         self.no_log_values.update(self.secrets.texts())
         own = "\0".join((*leaves(result), *self._told))
-        found = sorted(secret for secret in self.no_log_values if secret in own)
+        found = sorted(secret for secret in self.no_log_values if secret in own and self._known(secret))
         for secret in found:
             self.no_log_values.discard(secret)
-        owners = sorted({self.secrets.owner(secret) or "a secret" for secret in found})
+        names = {self.secrets.owner(secret) for secret in found} - {NOBODY}
+        owners = sorted(name or "a secret" for name in names)
         if owners:
             shown = ", ".join(owners[:3]) + (f" and {len(owners) - 3} more" if len(owners) > 3 else "")
             verb = "occurs" if len(owners) == 1 else "occur"
@@ -200,6 +216,7 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
         raise ManifestInvalid((*invalid.problems, *wrong)) from None
     if wrong:
         raise ManifestInvalid(wrong)
+    module.vouch(lambda: policy.named_roles)
     passwords = _password_options(params, key)
     if passwords.update == "on_change":
         missing = key_problem(policy, passwords, readable=False)
@@ -220,6 +237,7 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
             params["statement_timeout"],
             replace(passwords, cleartext=params["allow_cleartext"] or is_private(connection)),
             key.new_file,
+            lambda state: module.vouch(lambda: names_of(state)),
         )
         run = reconcile(connection, policy, options, settings)
     finally:

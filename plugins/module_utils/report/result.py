@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 from ..apply import Run
 from ..changes import (
@@ -32,7 +32,7 @@ from ..changes import (
     weight,
 )
 from ..filters import Options
-from ..state import Server
+from ..state import Server, State
 from ..statements import inventory_of, statements
 from .difftext import diff_of
 from .items import suppressed_counts, suppressed_items, withheld_items
@@ -111,6 +111,18 @@ def summary(plan: Plan) -> Dict[str, Any]:
         "suppressed_revokes": suppressed_counts(plan.suppressed),
         "managed": {name: list(claims) for name, claims in plan.managed.items()},
     }
+
+
+def names_of(state: State) -> Iterator[str]:
+    """Every name and comment of the server that a result may show."""
+    yield state.server.database
+    yield state.server.full_version
+    for role in state.roles.values():
+        yield from (role.name, role.comment or "", *role.config, *role.config.values())
+    yield from (schema.name for schema in state.schemas.values())
+    for group in (*state.groups, *state.named):
+        yield group.column or ""
+        yield from (item.label for item in group.members.objects())
 
 
 def warnings_of(run: Run, where: str) -> List[str]:

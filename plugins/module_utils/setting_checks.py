@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, Set
 
+from .authority.hints import compose
 from .changes import Change, SetConfig
 from .manifest.settings import fold, is_custom
 from .manifest.validate import Suggester
@@ -106,8 +107,9 @@ def forbidden_settings(changes: Iterable[Change], state: State) -> List[Problem]
         if change.value is None:
             verb, hint = "reset", "Declare it as it is, run as a superuser"
         if state.server.version >= 15:
-            parts = ".".join(f'"{part}"' for part in change.name.split("."))
-            hint += f', or: GRANT SET ON PARAMETER {parts} TO "{executor.name}"'
+            parts = change.name.split(".")
+            places = ".".join("{}" for _part in parts)
+            hint += f", or: {compose(f'GRANT SET ON PARAMETER {places} TO {{}}', *parts, executor)}"
         what = "whose class the server does not know" if found is None else "which only superusers set"
         problems.append(
             Problem(

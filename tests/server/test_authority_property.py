@@ -63,7 +63,7 @@ def scenes(draw: st.DrawFn, version: int) -> dict[str, Any]:
             "createdb": draw(some if main else rarely),
             "replication": draw(sometimes if main else rarely),
             "bypassrls": draw(sometimes if main else rarely),
-            "inherit": draw(st.sampled_from([True, True, False])),
+            "inherit": draw(some if name == EXECUTOR else mostly),
             "login": name == EXECUTOR,
         }
         setup.append(f"CREATE ROLE {q(name)} {' '.join(word(f, v) for f, v in attributes[name].items())}")
@@ -80,7 +80,9 @@ def scenes(draw: st.DrawFn, version: int) -> dict[str, Any]:
             setup.append(f"GRANT {q(group)} TO {q(member)}{' WITH ADMIN OPTION' if admin else ''}")
     # Else hardly anything would be allowed.
     for name in draw(st.sets(st.sampled_from(ROLES[1:]), max_size=5)) if draw(mostly) else ():
-        words = f"ADMIN {draw(mostly)}, INHERIT {draw(some)}, SET {draw(mostly)}" if version >= 16 else "ADMIN OPTION"
+        words = (
+            f"ADMIN {draw(mostly)}, INHERIT {draw(sometimes)}, SET {draw(mostly)}" if version >= 16 else "ADMIN OPTION"
+        )
         setup.append(f"GRANT {q(name)} TO {EXECUTOR} WITH {words}")
     setup.append(f"ALTER DATABASE @ OWNER TO {q(draw(role))}" if draw(sometimes) else "SELECT")
     setup.append("REVOKE CREATE ON DATABASE @ FROM CURRENT_OWNER" if draw(rarely) else "SELECT")
@@ -104,7 +106,9 @@ def manifests(draw: st.DrawFn, version: int, attributes: dict[str, dict[str, boo
     some = st.booleans()
     declared: dict[str, dict[str, Any]] = {name: {"external": True} for name in ROLES}
     manifest: dict[str, Any] = {}
-    kinds = st.sampled_from(["create", "alter", "comment", "member", "manage", "schema", "owner", "default", "grant"])
+    kinds = st.sampled_from(
+        ["create", "alter", "comment", "member", "manage", "schema", "owner", "default", "default", "grant"]
+    )
     chosen = draw(st.lists(kinds, min_size=1, max_size=draw(st.sampled_from([1, 1, 3])), unique=True))
     named = st.sampled_from([*ROLES, NEW] if "create" in chosen else ROLES)
     other = st.sampled_from([*ROLES[1:], NEW] if "create" in chosen else ROLES[1:])

@@ -18,7 +18,7 @@ from ..changes import AddMember, Change, RemoveMember
 from ..privileges import BOOTSTRAP_OID
 from ..problems import Problem
 from ..state import RoleRef, State
-from ..statements import late_removals
+from ..statements import early_removals, late_removals
 from . import hints
 from .powers import Powers
 
@@ -30,25 +30,32 @@ def authorize_members(
     memberships that are added, before the late removals.
     """
     removals = [change for change in changes if isinstance(change, RemoveMember)]
-    early = [change for change in removals if change.early]
     additions = [change for change in changes if isinstance(change, AddMember)]
+    early, late = early_removals(removals), late_removals(removals)
+    making_room = {change.group.oid for change in early}
+    first = [change for change in additions if change.exists and change.group.oid in making_room]
+    others = [change for change in additions if not (change.exists and change.group.oid in making_room)]
     if powers.is_superuser(state.server.current_user):
-        return list(changes), [], powers.after([*early, *additions])
-    problems, powers = _removed(early, state, powers)
+        return list(changes), [], powers.after([*first, *early, *others])
+    first, problems, powers = _added(first, state, powers)
+    room, powers = _removed(early, state, powers)
+    others, refused, powers = _added(others, state, powers)
+    lost, _after = _removed(late, state, powers)
+    return [*first, *early, *others, *late], [*problems, *room, *refused, *lost], powers
+
+
+def _added(changes: List[AddMember], state: State, powers: Powers) -> Tuple[List[AddMember], List[Problem], Powers]:
+    """Additions in an order in which each has its rights: one may be what gives the right to make another."""
     ordered: List[AddMember] = []
-    # A membership that is added may be what gives the right to add another.
-    while additions:
-        refused = [_addition_problem(change, state, powers) for change in additions]
-        allowed = [change for change, problem in zip(additions, refused) if problem is None]
+    while changes:
+        refused = [_addition_problem(change, state, powers) for change in changes]
+        allowed = [change for change, problem in zip(changes, refused) if problem is None]
         if not allowed:
-            problems.extend(problem for problem in refused if problem is not None)
-            break
+            return [*ordered, *changes], [problem for problem in refused if problem is not None], powers
         ordered.extend(allowed)
         powers = powers.after(allowed)
-        additions = [change for change, problem in zip(additions, refused) if problem is not None]
-    late = late_removals(removals)
-    lost, _after = _removed(late, state, powers)
-    return [*early, *ordered, *additions, *late], [*problems, *lost], powers
+        changes = [change for change, problem in zip(changes, refused) if problem is not None]
+    return ordered, [], powers
 
 
 def _removed(changes: Sequence[RemoveMember], state: State, powers: Powers) -> Tuple[List[Problem], Powers]:

@@ -18,9 +18,9 @@ Executor = Callable[..., "dict[str, Any]"]
 
 KEY = "0123456789abcdef-the-fingerprint-key"
 #: Options of a run that keeps fingerprints.
-K = {"fingerprint_key": KEY}
+K: dict[str, Any] = {"fingerprint_key": KEY}
 
-R = {"roles": [{"name": "r", "password": "s3cret"}]}
+R: dict[str, Any] = {"roles": [{"name": "r", "password": "s3cret"}]}
 
 
 def with_password(password: Any, **more: Any) -> dict[str, Any]:

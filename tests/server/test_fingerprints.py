@@ -17,8 +17,8 @@ from harness import Database
 from password_support import KEY, Executor, K, R, sent, with_password
 
 TABLE = "role_reconcile.password_fingerprint"
-ANOTHER = {"fingerprint_key": "another key, after a rotation"}
-COMMENT = {**K, "fingerprint_store": "comment"}
+ANOTHER: dict[str, Any] = {"fingerprint_key": "another key, after a rotation"}
+COMMENT: dict[str, Any] = {**K, "fingerprint_store": "comment"}
 
 
 def owner_and_acl(db: Database) -> list[tuple[Any, ...]]:
@@ -414,7 +414,7 @@ def test_the_record_goes_with_the_role(db: Database, executor: Executor) -> None
 
 def test_the_key_comes_from_the_environment(db: Database, executor: Executor) -> None:
     options = executor()
-    variable = {"environment": {"PG_ROLE_RECONCILE_FINGERPRINT_KEY": KEY}}
+    variable: dict[str, Any] = {"environment": {"PG_ROLE_RECONCILE_FINGERPRINT_KEY": KEY}}
     db.converge(R, **options, **variable)
     # It is the same key either way, and the option wins.
     db.silent(R, **options, **K)

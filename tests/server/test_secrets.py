@@ -563,7 +563,7 @@ def test_no_file_is_written(watch: Watch, tmp_path: Path, manifest: str) -> None
     path = tmp_path / "access.yml"
     path.write_text(yaml.safe_dump(with_password(SECRET)))
     given: Any = {"manifest_files": [str(path)]} if manifest == "files" else with_password(SECRET)
-    options = {
+    options: dict[str, Any] = {
         "environment": {"TMPDIR": str(folder), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
         "remote_tmp": str(folder / "remote"),
         "fingerprint_key": None,
@@ -657,7 +657,7 @@ def test_words_leave_the_result_exact(db: Database) -> None:
     """Ansible would mask every occurrence: ``1`` everywhere in numbers and digests, ``a`` in nearly every name."""
     db.sql("CREATE TABLE t (a int); CREATE ROLE a; GRANT SELECT ON t TO a; CREATE ROLE x; GRANT INSERT ON t TO x")
     manifest = yaml.safe_load(RICH % "placeholder")
-    options = {"fingerprint_key": KEY, "diff": True, "check": True}
+    options: dict[str, Any] = {"fingerprint_key": KEY, "diff": True, "check": True}
 
     def run(password: str) -> Any:
         manifest["roles"][0]["password"] = password

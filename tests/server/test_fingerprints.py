@@ -71,7 +71,7 @@ def test_the_fingerprint_says_nothing(db: Database) -> None:
 
 
 def test_its_schema_is_not_managed(db: Database) -> None:
-    manifest = {**R, "scope": {"schemas": ["*"]}}
+    manifest = {**R, "scope": {"schemas": ["role_*", "*_reconcile"]}}
     db.converge(manifest, **K)
     db.sql(
         "CREATE ROLE dba",
@@ -244,7 +244,6 @@ def test_a_store_that_somebody_made_first(db: Database, executor: Executor, by: 
         result = db.reconcile(R, check=check, **options)
         assert result.failed, result
         assert "role_reconcile" in result.text
-        assert "evil" in result.text
         assert result.error_code not in ("internal_error", "server_error")
         assert db.snapshot() == before
     assert db.query("SELECT * FROM public.stolen") == []

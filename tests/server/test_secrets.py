@@ -328,11 +328,12 @@ def test_validation_errors(watch: Watch, kind: str) -> None:
     ],
 )
 def test_options_that_are_wrong(watch: Watch, options: dict[str, Any]) -> None:
-    manifest = {"roles": [{"name": "r", "login": True, "comment": "x"}], **options}
-    result = watch.both(manifest)
-    fail(result, "manifest_invalid")
+    given = {"roles": [{"name": "r", "login": True, "comment": "x"}], **options}
+    result = watch.both(**given)
+    # A login password that nobody asks for is no error, whatever it is.
+    assert result.get("failed") or "login_password" in options
     for text in watch.output:
-        assert_hidden(text, *watch.secrets, SECRET)
+        assert_hidden(text, SECRET, *([] if "fingerprint_key" in options else [KEY]))
 
 
 def test_the_login_password(watch: Watch) -> None:
@@ -575,7 +576,8 @@ def test_no_file_is_written(watch: Watch, tmp_path: Path, manifest: str) -> None
         succeed(watch.run(given, check=check, prelude=prelude, **options))
     wrong = {**with_password(SECRET), "nope": 1} if manifest == "options" else {**given, "nope": 1}
     fail(watch.run(wrong, prelude=prelude, **options))
-    written = [line for line in seen.read_text().splitlines() if "/dev/null" not in line]
+    # A number is a file that is open already.
+    written = [line for line in seen.read_text().splitlines() if not re.fullmatch(r"open (/dev/null|\d+)", line)]
     assert all(str(key) in line for line in written), written
     assert list(folder.iterdir()) == []
     assert key.exists()
@@ -653,6 +655,17 @@ def comparable(result: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in result.items() if key not in ("timings", "warnings", "invocation")}
 
 
+def leaves(value: Any) -> Iterator[str]:
+    """Every value in a result as the text that Ansible would search. It leaves keys alone."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    elif value is not None:
+        yield str(value)
+
+
 def test_words_leave_the_result_exact(db: Database) -> None:
     """Ansible would mask every occurrence: ``1`` everywhere in numbers and digests, ``a`` in nearly every name."""
     db.sql("CREATE TABLE t (a int); CREATE ROLE a; GRANT SELECT ON t TO a; CREATE ROLE x; GRANT INSERT ON t TO x")
@@ -670,7 +683,7 @@ def test_words_leave_the_result_exact(db: Database) -> None:
         assert not result.failed, (word, result)
         assert comparable(result) == comparable(plain), word
         extra = [text for text in result.warnings if text not in plain.warnings]
-        if word in json.dumps(comparable(plain), ensure_ascii=False):
+        if any(word in text for text in leaves(comparable(plain))):
             assert len(extra) == 1, (word, result.warnings)
             assert "app" in extra[0]
         assert [text for text in result.warnings if text not in extra] == plain.warnings, word

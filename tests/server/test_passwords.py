@@ -537,6 +537,49 @@ def test_through_session_role(db: Database) -> None:
     assert db.value("SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'role_reconcile'") == "boss"
 
 
+@pytest.mark.parametrize("attributes", ["CREATEROLE", ""])
+def test_the_executors_own_password(db: Database, attributes: str) -> None:
+    """Every login may set its own, and stays what it is."""
+    db.sql(f"CREATE ROLE me LOGIN {attributes}; GRANT CREATE ON DATABASE {db.name} TO me")
+    createrole = {"createrole": True} if attributes else {}
+    manifest = {"roles": [{"name": "me", "password": "s3cret", **createrole}]}
+    assert sent(db.converge(manifest, login_user="me", **K)) == ["ALTER ROLE \"me\" PASSWORD '********'"]
+    assert db.logs_in("me", "s3cret")
+    changed = {"roles": [{"name": "me", "password": "new", **createrole}]}
+    tcp = {"login_unix_socket": None, "login_host": "127.0.0.1", "login_user": "me"}
+    result = db.reconcile(changed, **tcp, login_password="s3cret", **K)
+    assert not result.failed, result
+    assert db.logs_in("me", "new")
+    assert db.reconcile(changed, **tcp, login_password="new", **K).sql == []
+
+
+def test_without_plpgsql(db: Database) -> None:
+    """Statements cannot be hidden from the log then: it works, and says so."""
+    options = db.admin()
+    db.sql("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC")
+    result = db.converge(R, **options, **K)
+    assert [text for text in result.warnings if "plpgsql" in text.lower() or "pl/pgsql" in text.lower()]
+    assert db.logs_in("r", "s3cret")
+    db.sql("DROP EXTENSION plpgsql")
+    assert len(sent(db.converge(with_password("new"), **options, **K))) == 1
+    assert db.logs_in("r", "new")
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "EUC_JP"])
+@pytest.mark.parametrize("store", ["table", "comment"])
+def test_a_database_with_another_encoding(db: Database, encoding: str, store: str) -> None:
+    """The module hashes, so the database's encoding has no say in the password."""
+    name = f"{db.name}_other"
+    db.sql(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    options = {**K, "login_db": name, "fingerprint_store": store}
+    password = "p\u00e4ssw\u00f6rd \u2603 \U0001f600"
+    result = db.reconcile(with_password(password), **options)
+    assert not result.failed, result
+    assert db.logs_in("r", password)
+    assert db.reconcile(with_password(password), **options).sql == []
+    assert db.reconcile(with_password(password), update_password="on_drift", **options).sql == []
+
+
 def test_files_hold_passwords_too(db: Database, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     path = tmp_path / "access.yml"

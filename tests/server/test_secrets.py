@@ -99,9 +99,11 @@ LOGGING = {
     "log_statement": "all",
     "log_min_duration_statement": "0",
     "log_min_error_statement": "debug5",
-    "log_min_messages": "debug2",
+    "log_min_messages": "debug5",
     "log_error_verbosity": "verbose",
     "log_duration": "on",
+    "log_lock_waits": "on",
+    "deadlock_timeout": "100ms",
     "log_parameter_max_length": "-1",
     "log_parameter_max_length_on_error": "-1",
 }
@@ -499,6 +501,29 @@ def test_a_fault(watch: Watch, room: str, function: str, exception: str) -> None
     for text in (*watch.output, watch.log):
         assert_hidden(text, *watch.secrets, SECRET)
         assert "Traceback" not in text
+
+
+#: Settings under which PostgreSQL also writes down what runs inside of blocks.
+MORE = {
+    "trees": {"debug_print_parse": "on", "debug_print_rewritten": "on", "debug_print_plan": "on"},
+    "statistics": {"log_parser_stats": "on", "log_planner_stats": "on", "log_executor_stats": "on"},
+    "plans": {
+        "session_preload_libraries": "auto_explain",
+        "auto_explain.log_min_duration": "0",
+        "auto_explain.log_nested_statements": "on",
+    },
+}
+
+
+@pytest.mark.xfail(strict=True, reason="a plan does not switch these off yet")
+@pytest.mark.parametrize("kind", MORE)
+def test_a_server_that_logs_more(watch: Watch, kind: str) -> None:
+    """Trees anybody may switch off, the others only a superuser."""
+    for name, value in MORE[kind].items():
+        watch.db.sql(f"ALTER DATABASE {watch.db.name} SET {name} = '{value}'")
+    for encryption in ("scram-sha-256", "server"):
+        succeed(watch.both(with_password(SECRET, password_encryption=encryption)))
+    watch.hidden(SECRET)
 
 
 # Statistics

@@ -27,7 +27,7 @@ EDGES = (
     "\u00aa\u2168\uff21\ufb01\u00bd\u2460\u212b\u1e9b\u0323"  # NFKC
     "e\u0301\u0344\u1100\u1161\u11a8\uac00"  # combining, Hangul
     "\u0627\u0628\u05d0\u0661\u06f1\u200e\u200f\u202e"  # right to left
-    "\u0000\u0001\u007f\u0080\u009f\u2028\u06dd\u070f"[1:]  # control
+    "\u0001\u007f\u0080\u009f\u2028\u06dd\u070f"  # control
     + "\ue000\U000f0000\ufdd0\ufffe\uffff\U0001ffff"  # private use, no characters
     "\ufff9\ufffd\u2ff0\u0340\U000e0001\U000e0041"  # no plain text
     "\u0221\u0234\u1d79\u20b9\u0560\U0001f600\U0001f9d1\u1f100"  # unassigned in Unicode 3.2

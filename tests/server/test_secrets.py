@@ -466,7 +466,8 @@ def test_the_executor_may_not(watch: Watch) -> None:
         for role in ("r", "boss"):
             result = watch.both({"roles": [{"name": role, "password": SECRET, "superuser": role == "boss"}]}, **options)
             assert result.get("failed") or db.version <= 15
-    fail(watch.both(with_password(SECRET), login_user="plain"), "insufficient_privilege")
+    # Up to 15 the admin has made the table of fingerprints meanwhile, which then is one more obstacle.
+    fail(watch.both(with_password(SECRET), login_user="plain"), "insufficient_privilege", "object_missing")
     watch.hidden(SECRET)
 
 
@@ -524,6 +525,28 @@ def test_a_server_that_logs_more(watch: Watch, kind: str) -> None:
     for encryption in ("scram-sha-256", "server"):
         succeed(watch.both(with_password(SECRET, password_encryption=encryption)))
     watch.hidden(SECRET)
+
+
+LEAK = """
+from ansible_collections.pg_access.reconcile.plugins.module_utils import module as room
+before = room.result_of
+def after(*arguments, **options):
+    result = before(*arguments, **options)
+    result["withheld"] = [{{"sql": "a place that nobody thought of: " + {secret!r}}}]
+    return result
+room.result_of = after
+"""
+
+
+@pytest.mark.xfail(strict=True, reason="what occurs in the result is not searched for any more")
+def test_the_second_net(db: Database) -> None:
+    """A place that was forgotten: Ansible's own search still finds a secret that is no ordinary word."""
+    password = "Zk3-un-guess-able-9vWq"
+    stdout, _stderr, _code = db.raw(
+        with_password(password), check=True, fingerprint_key=KEY, prelude=LEAK.format(secret=password)
+    )
+    assert "nobody thought of" in stdout
+    assert password not in stdout
 
 
 # Statistics

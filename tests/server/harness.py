@@ -622,6 +622,8 @@ class Database:
                 "_ansible_no_log": False,
                 "_ansible_debug": False,
                 "_ansible_verbosity": verbosity,
+                # From ansible-core 2.19 on the result has an invocation only when this asks for it, as -vvv does.
+                "_ansible_inject_invocation": verbosity >= 3,
                 "_ansible_keep_remote_files": False,
                 "_ansible_remote_tmp": remote_tmp,
                 "_ansible_syslog_facility": "LOG_USER",

@@ -99,7 +99,9 @@ def from_pass(made: Bench) -> Iterator[Put]:
         PATH=made.environment["PATH"] + os.pathsep + made.config["setup_playbooks_pass"],
     )
     try:
-        made.command("gpg", "--batch", "--passphrase", "", "--quick-generate-key", "nobody@example.com", "future-default")
+        made.command(
+            "gpg", "--batch", "--passphrase", "", "--quick-generate-key", "nobody@example.com", "future-default"
+        )
         made.command("pass", "init", "nobody@example.com")
 
         def put(password: str, key: str) -> None:
@@ -157,7 +159,11 @@ def put(places: Mapping[str, Put], passwords: Mapping[str, str], keys: Mapping[s
 def run(made: Bench, passwords: dict[str, str], keys: Mapping[str, str], changed: bool) -> None:
     """One run: each task has sent its one password, or none has done anything, and every role can log in."""
     done = made.play(HERE / "lookups.yml", "-e", json.dumps({"with_pass": "pass" in passwords}))
-    known = {**passwords, "vault_too": passwords["vault"], "password": made.path("password/password").read_text().rstrip()}
+    known = {
+        **passwords,
+        "vault_too": passwords["vault"],
+        "password": made.path("password/password").read_text().rstrip(),
+    }
     made.no_secret(done, [*known.values(), *keys.values(), made.path("password/key").read_text().rstrip()])
     for role, password in known.items():
         result = done.results[role]

@@ -193,7 +193,10 @@ def _environment(made: Bench) -> dict[str, str]:
     inventory = {
         "all": {
             "hosts": {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}},
-            "vars": {"folder": str(made.folder), "connection": {**address, "login_user": "postgres", "login_db": "postgres"}},
+            "vars": {
+                "folder": str(made.folder),
+                "connection": {**address, "login_user": "postgres", "login_db": "postgres"},
+            },
         }
     }
     for name in ("home", "local", "remote", "facts"):

@@ -37,10 +37,14 @@ FAILURES = {
     "in_parameters": "manifest_invalid",
 }
 
-#: Makes CREATE SCHEMA fail, as a server's own rules may.
+#: Makes the creation of one schema fail, as a server's own rules may.
 REFUSE = """
-CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not here'; END $$;
-CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('CREATE SCHEMA') EXECUTE FUNCTION public.refuse()
+CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE object_identity = 'refused') THEN
+    RAISE EXCEPTION 'not here';
+  END IF;
+END $$
 """
 
 
@@ -54,8 +58,7 @@ def main() -> None:
         made.write("secrets.json", json.dumps({"of": of}))
         made.environment["OF_THREE"] = of["three"]
         made.sql(f"CREATE ROLE access_admin SUPERUSER LOGIN PASSWORD {quoted(of['login'])}")
-        for statement in REFUSE.strip().split(";\n"):
-            made.sql(statement)
+        made.sql(REFUSE, "CREATE EVENT TRIGGER refuse ON ddl_command_end EXECUTE FUNCTION public.refuse()")
         module(made, of)
         role(made, of)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -33,13 +34,15 @@ INTEGRATION = HERE.parents[1]
 #: What AnsibleModule's masking, quoting and escaping can get wrong.
 AWKWARD = "'\"\\n é$1"
 
-#: Roles whose passwords and verifiers no output may have.
+#: Every verifier, and every fingerprint in hexadecimal digits.
 _STORED = """
-SELECT coalesce(rolpassword, '') FROM pg_authid
+SELECT rolpassword FROM pg_authid WHERE rolpassword IS NOT NULL
+UNION ALL
+SELECT substring(description FROM 'role_reconcile password fingerprint [0-9]*:([0-9a-f]+)') FROM pg_shdescription
+WHERE description ~ 'role_reconcile password fingerprint'
 """
 _RECORDS = """
-SELECT CASE WHEN to_regclass('role_reconcile.password_fingerprint') IS NULL THEN '[]' ELSE
-  (xpath('/table/row', query_to_xml('SELECT * FROM role_reconcile.password_fingerprint', true, false, '')))::text END
+SELECT encode(fingerprint, 'hex') FROM role_reconcile.password_fingerprint
 """
 
 
@@ -111,26 +114,21 @@ class Bench:
     def no_secret(self, run: Run, told: Sequence[str]) -> None:
         """Looks for secrets in the output, Ansible's log, its facts on disk, and what its temporary folders still hold.
 
-        Secrets are those told and, from the server, every verifier and fingerprint.
+        Secrets are those told and, from the server, every verifier and fingerprint. The server logs every statement, so
+        its log is searched as well.
         """
-        verifiers = [value for (value,) in self.sql(_STORED) if value]
-        records = self.sql(_RECORDS)[0][0]
-        seen = {"the output": run.output}
+        seen = {"the output": run.output, "the server's log": self.server.log}
+        stored = self.sql(_STORED) + self.sql(_RECORDS)
+        assert len(stored) > 2, "nothing is stored that could be found"
         for name in ("log", "facts", "local", "remote", "results.json"):
             for path in [self.folder / name, *(self.folder / name).rglob("*")]:
                 if path.is_file():
                     seen[str(path)] = path.read_text(encoding="utf-8", errors="replace")
         for place, text in seen.items():
-            for secret in [*told, *verifiers, *_values(records)]:
+            for secret in [*told, *(value for (value,) in stored)]:
                 if found := leak(secret, text):
                     # The test's own secrets may be shown; which one and where is what somebody has to know.
                     sys.exit(f"{place} shows {secret!r}:\n{found}")
-
-
-def _values(records: str) -> list[str]:
-    """The long values in the rows of the fingerprint store: they are no OIDs, names or times."""
-    words = records.replace("<", " ").replace(">", " ").replace(",", " ").split()
-    return [word for word in words if len(word) > 30 and word.strip("\"'{}").replace("\\x", "").isalnum()]
 
 
 def forms(secret: str) -> set[str]:
@@ -138,6 +136,8 @@ def forms(secret: str) -> set[str]:
     texts = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}
     texts |= {text.replace("'", "''") for text in texts} | {json.dumps(text)[1:-1] for text in texts}
     texts.add(base64.b64encode(secret.encode()).decode())
+    if re.fullmatch("([0-9a-f]{2}){16,}", secret):
+        texts.add(base64.b64encode(bytes.fromhex(secret)).decode())
     if secret.startswith("SCRAM-SHA-256$"):
         texts.update(part for part in secret.replace("$", ":").split(":") if len(part) > 20)
     return texts
@@ -195,7 +195,7 @@ def _environment(made: Bench) -> dict[str, str]:
             "hosts": {"localhost": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}},
             "vars": {
                 "folder": str(made.folder),
-                "connection": {**address, "login_user": "postgres", "login_db": "postgres"},
+                "server": {**address, "login_user": "postgres", "login_db": "postgres"},
             },
         }
     }

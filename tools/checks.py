@@ -225,7 +225,7 @@ def units(job: Job) -> None:
 
 
 def integration(job: Job) -> None:
-    """Playbooks against a server of the newest version. A file says where things lie: ansible-test hands no variable on."""
+    """Playbooks against a newest server. A file says where things lie, because ansible-test hands no variable on."""
     prepare_server(job, ALL_SERVERS[-1])
     place = runpy.run_path(str(ROOT / "tests" / "server" / "servers.py"))["servers_directory"]()
     bin_folder, _variables, collection = core_environment(job)

@@ -1,3 +1,4 @@
 #!/usr/bin/env bash
 set -eux
-PYTHONPATH=../setup_playbooks exec python lookups.py
+export PYTHONPATH="../setup_playbooks:${PYTHONPATH:-}"
+exec python lookups.py

@@ -54,6 +54,7 @@ def main() -> None:
         names = ("one", "two", "three", "five", "six", "seven", "login", "key", "bad", "worse")
         of = {name: made_up(name) for name in names}
         of["short"] = of["key"][4:17]
+        of["like_a_list"] = json.dumps([made_up("in-a-list")])
         of["four"] = verifier(made, of["one"])
         made.write("secrets.json", json.dumps({"of": of}))
         made.environment["OF_THREE"] = of["three"]
@@ -78,8 +79,8 @@ def module(made: Bench, of: dict[str, str]) -> None:
     results = done.results
     planned, applied, again = results["planned"], results["applied"], results["again"]
     for result in (planned, applied):
-        assert result["changed"] and result["summary"]["passwords"] == {"set": 7}, result["summary"]
-        assert result["summary"]["roles"] == {"created": 7, "altered": 0, "dropped": 0}, result["summary"]
+        assert result["changed"] and result["summary"]["passwords"] == {"set": 8}, result["summary"]
+        assert result["summary"]["roles"] == {"created": 8, "altered": 0, "dropped": 0}, result["summary"]
         assert re.fullmatch("sha256:[0-9a-f]{64}", result["plan_digest"]), result["plan_digest"]
     assert planned["sql"] == applied["sql"] and planned["plan_digest"] == applied["plan_digest"]
     # Passwords that are numbers, SQL words or parts of names mask nothing else.
@@ -87,6 +88,7 @@ def module(made: Bench, of: dict[str, str]) -> None:
         assert any(f'"{name}"' in statement for statement in applied["sql"]), applied["sql"]
     assert not again["changed"] and not again["sql"], again["sql"]
     told = {"one": of["one"], "two": of["two"], "three": of["three"], "four": of["one"], "five": of["five"]}
+    told["like_a_list"] = of["like_a_list"]
     for name, password in {**told, "role12": "12", "table": "SELECT", "six": of["six"], "seven": of["seven"]}.items():
         assert made.logs_in(name, password), f"{name} cannot log in"
     assert results["as_text"]["summary"]["passwords"] == results["in_comment"]["summary"]["passwords"] == {"set": 1}

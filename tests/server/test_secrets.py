@@ -516,7 +516,6 @@ MORE = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="a plan does not switch these off yet")
 @pytest.mark.parametrize("kind", MORE)
 def test_a_server_that_logs_more(watch: Watch, kind: str) -> None:
     """Trees anybody may switch off, the others only a superuser."""
@@ -538,7 +537,6 @@ room.result_of = after
 """
 
 
-@pytest.mark.xfail(strict=True, reason="what occurs in the result is not searched for any more")
 def test_the_second_net(db: Database) -> None:
     """A place that was forgotten: Ansible's own search still finds a secret that is no ordinary word."""
     password = "Zk3-un-guess-able-9vWq"

@@ -544,7 +544,6 @@ room.result_of = after
 """
 
 
-@pytest.mark.xfail(strict=True, reason="what occurs in the result is not searched for any more")
 def test_the_second_net(db: Database) -> None:
     """A place that was forgotten: Ansible's own search still finds a secret that is no ordinary word."""
     password = "Zk3-un-guess-able-9vWq"

@@ -475,8 +475,7 @@ def test_a_key_file_made_while_there_are_records(db: Database, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "content",
-    [b"\0" * 32, os.urandom(32), b"sixteen bytes ok", "schlüssel, länger als 16".encode(), b"\xff" * 40],
-    ids=["zeros", "random", "text", "umlauts", "high"],
+    [b"\0" * 32, bytes(range(200, 232)), b"sixteen bytes ok", "schlüssel, länger als 16".encode(), b"\xff" * 40],
 )
 def test_any_bytes_are_a_key(db: Database, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "key"

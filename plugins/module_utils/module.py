@@ -48,7 +48,16 @@ class Module(AnsibleModule):  # type: ignore[misc]
         self._vouched: List[Callable[[], Iterable[str]]] = []
         self.where = ""
         self._constructed = False
-        super().__init__(**options)
+        try:
+            super().__init__(**options)
+        except Exception as exc:
+            if not self.raw:
+                raise  # no argument has been read yet
+            # A traceback could show what is secret, and there is no whole module yet that could mask it.
+            failure = _internal(exc)
+            told = {"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}
+            sys.stdout.write(json.dumps(told))
+            raise SystemExit(1) from None
         self._constructed = True
 
     def _load_params(self) -> None:
@@ -170,13 +179,7 @@ def _invalid(invalid: ManifestInvalid) -> Failure:
 
 def run_role_reconcile() -> None:
     """The module ``pg_role_reconcile``."""
-    try:
-        module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
-    except Exception as exc:
-        # A traceback could show what is secret, and there is no module yet that could mask it.
-        failure = _internal(exc)
-        print(json.dumps({"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}))
-        sys.exit(1)
+    module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
     try:
         result = _role_reconcile(module)
     except Failure as failure:
@@ -244,4 +247,6 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
         connection.close()
     for text in (*warnings_of(run, where), *(f"{where}: {text}" for text in key.warnings)):
         module.warn(text)
-    return result_of(run, options, facts=params["facts"], diff=module._diff)
+    result = result_of(run, options, facts=params["facts"], diff=module._diff)
+    module.vouch(lambda: leaves({name: result[name] for name in ("plan_digest", "server")}))
+    return result

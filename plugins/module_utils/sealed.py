@@ -24,10 +24,10 @@ KEY_SETTING = "role_reconcile.key"
 PRELUDE = """
 WITH quiet AS (
     SELECT name, value FROM (VALUES
-        ('pg_stat_statements.track', 'all', 'top'), ('auto_explain.log_nested_statements', 'on', 'off'),
-        ('log_statement_stats', 'on', 'off'), ('log_parser_stats', 'on', 'off'), ('log_planner_stats', 'on', 'off'),
-        ('log_executor_stats', 'on', 'off'), ('md5_password_warnings', 'on', 'off')) AS v(name, loud, value)
-    WHERE current_setting(name, true) = loud
+        ('pg_stat_statements.track', 'top'), ('auto_explain.log_min_duration', '-1'), ('log_statement_stats', 'off'),
+        ('log_parser_stats', 'off'), ('log_planner_stats', 'off'), ('log_executor_stats', 'off'),
+        ('md5_password_warnings', 'off')) AS v(name, value)
+    WHERE current_setting(name, true) NOT IN (value, 'none')
       AND (name = 'md5_password_warnings' OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user))
 )
 SELECT set_config('role_reconcile.key',

@@ -38,7 +38,9 @@ def test_ATT_01_every_limit_after_every_other(db: Database) -> None:
     for name, (have, _limit) in pairs.items():
         if have is not None:
             db.sql(f'CREATE ROLE "{name}" CONNECTION LIMIT {have}')
-    result = db.converge({"roles": [{"name": name, "connection_limit": limit} for name, (_, limit) in pairs.items()]})
+    result = db.converge(
+        {"roles": [{"name": name, "connection_limit": limit} for name, (_have, limit) in pairs.items()]}
+    )
     assert len(result.sql) == len(pairs) - len(limits)
     for name, (_have, limit) in pairs.items():
         assert db.attribute(name, "rolconnlimit") == limit

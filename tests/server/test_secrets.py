@@ -516,14 +516,7 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "trees",
-        "statistics",
-        pytest.param("plans", marks=pytest.mark.xfail(strict=True, reason="auto_explain shows the records' INSERT")),
-    ],
-)
+@pytest.mark.parametrize("kind", MORE)
 def test_a_server_that_logs_more(watch: Watch, kind: str) -> None:
     """Trees anybody may switch off, the others only a superuser."""
     for name, value in MORE[kind].items():

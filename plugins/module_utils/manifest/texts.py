@@ -144,8 +144,9 @@ def _password(text: str) -> str:
 
 
 def _environment_name(text: str) -> str:
-    if not text or "=" in text or "\0" in text:
-        raise Refused(f"{show(text)} is not the name of an environment variable")
+    if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", text):
+        # Not shown: it may be the password itself, in the wrong place.
+        raise Refused("is not the name of an environment variable, which has letters, digits and underscores")
     return text
 
 

@@ -342,7 +342,8 @@ def _fingerprint(**changed: Any) -> bytes:
         "password": "s3cret",
         **changed,
     }
-    return fingerprint(arguments.pop("key"), **arguments)
+    key: bytes = arguments.pop("key")
+    return fingerprint(key, **arguments)
 
 
 def test_a_fingerprint_is_what_it_always_was() -> None:

@@ -208,7 +208,7 @@ def judge(scene: dict[str, Any], connection: psycopg.Connection[Any], database: 
     try:
         policy = rooms["policy"].manifest_to_policy(scene["manifest"])
     except rooms["problems"].ManifestInvalid as invalid:
-        return "not valid: " + invalid.problems[0].message[:30]
+        return f"not valid: {invalid.problems[0].message[:30]}"
     connection.execute("BEGIN; SET LOCAL search_path = pg_catalog; SET LOCAL client_min_messages = warning")
     for statement in scene["setup"]:
         statement = statement.replace("@", database)
@@ -232,7 +232,7 @@ def judge(scene: dict[str, Any], connection: psycopg.Connection[Any], database: 
     outcome = rooms["plan"].make_plan(policy, state, scope, lookups, options)
     other = [problem for problem in outcome.problems if problem.code != "insufficient_privilege"]
     if other:
-        return "another problem: " + other[0].code
+        return f"another problem: {other[0].code}"
     sql = rooms["statements"].statements(
         outcome.plan.changes,
         rooms["statements"].inventory_of(state),

@@ -114,12 +114,11 @@ class Powers:
         key = (role, way)
         if key not in self._known:
             found = {role: None}
-            pending = [role]
-            for member in pending:
-                for group in self._steps(member, way):
-                    if group not in found:
-                        found[group] = None
-                        pending.append(group)
+            nearest = [role]
+            while nearest:
+                steps = [group for member in nearest for group in self._steps(member, way)]
+                nearest = [group for group in dict.fromkeys(steps) if group not in found]
+                found.update(dict.fromkeys(nearest))
             self._known[key] = found
         return self._known[key]
 

@@ -338,7 +338,7 @@ def test_an_option_that_a_member_gave_itself_goes_with_its_admin_option() -> Non
     found = with_grantors(changes(world, wants({"name": "m", "inherit": False})), world.state)
     assert not [change for change in found if isinstance(change, AddMember)]
     (row,) = [c for c in found if isinstance(c, RemoveMember) and c.option is None]
-    assert (row.grantor, row.replaced, row.lowered) == (world.ref("m"), True, {"inherit"})
+    assert (row.grantor, row.replaced, row.lowered) == (world.ref("m"), True, frozenset({"inherit"}))
 
 
 def test_a_lowering_of_a_row_that_goes_altogether_is_left_out() -> None:
@@ -386,7 +386,7 @@ def test_an_option_that_goes_with_its_row_is_told() -> None:
     lowering = taken(world, "m", by="boss", option="set")
     found = with_grantors([taken(world, "boss"), lowering], world.state)
     (row,) = [c for c in found if isinstance(c, RemoveMember) and c.member.name == "m"]
-    assert (row.option, row.replaced, row.lowered) == (None, True, {"set"})
+    assert (row.option, row.replaced, row.lowered) == (None, True, frozenset({"set"}))
     assert not [change for change in found if isinstance(change, AddMember)]
 
 

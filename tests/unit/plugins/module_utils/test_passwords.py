@@ -333,8 +333,8 @@ def test_a_repr_shows_no_key() -> None:
 
 
 def _fingerprint(**changed: Any) -> bytes:
+    key: bytes = changed.pop("key", b"k" * 32)
     arguments = {
-        "key": b"k" * 32,
         "system_identifier": "7000000000000000000",
         "oid": 16384,
         "role": "app",
@@ -342,7 +342,6 @@ def _fingerprint(**changed: Any) -> bytes:
         "password": "s3cret",
         **changed,
     }
-    key: bytes = arguments.pop("key")
     return fingerprint(key, **arguments)
 
 

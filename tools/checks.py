@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
+import companions
 import environments
 import pythons
 import tree
@@ -36,6 +37,9 @@ from layout import BUILD, NAME, NAMESPACE, ROOT, locked
 #: The oldest ansible-core that meta/runtime.yml promises, and the Pythons that its controller runs on.
 OLDEST_CORE = "2.16"
 OLDEST_CORE_PYTHONS = ((3, 10), (3, 12))
+
+#: The releases of the package `ansible` whose collections fit the newest and the oldest ansible-core.
+COMPANIONS = {"newest": "ansible", "oldest": "ansible == 9.*"}
 
 #: PostgreSQL versions: those of the servers on npm, and those of the package on PyPI.
 ALL_SERVERS = (14, 15, 16, 17, 18)
@@ -83,6 +87,12 @@ class Job:
     live: bool
     options: argparse.Namespace
     counts: Counts = field(default_factory=Counts)
+    #: What this machine lacks for a smaller share of the part.
+    skipped: list[str] = field(default_factory=list)
+
+    def skip(self, reason: str) -> None:
+        self.skipped.append(reason)
+        self.say(f"skipped: {reason}")
 
     def run(self, *command: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
         words = [str(word) for word in command]
@@ -215,13 +225,20 @@ def units(job: Job) -> None:
 
 
 def integration(job: Job) -> None:
-    """Playbooks against a server of the newest version. A file names its place: ansible-test hands no variable on."""
+    """Playbooks against a newest server. A file says where things lie, because ansible-test hands no variable on."""
     prepare_server(job, ALL_SERVERS[-1])
     place = runpy.run_path(str(ROOT / "tests" / "server" / "servers.py"))["servers_directory"]()
-    _bin, _variables, collection = core_environment(job)
-    config = collection / tree.INTEGRATION_CONFIG
-    config.write_text(json.dumps({"setup_postgresql_servers": str(place)}), encoding="utf-8")
+    bin_folder, _variables, collection = core_environment(job)
+    release = COMPANIONS[job.name.rpartition("-")[2]]
+    companions.link(collection.parents[1], companions.collections(bin_folder / "python", release, job.log))
+    store, lacking = companions.password_store(job.log)
+    if lacking and insisting():
+        raise Failed(lacking)
+    config = {"setup_postgresql_servers": str(place), "setup_playbooks_pass": str(store or "")}
+    (collection / tree.INTEGRATION_CONFIG).write_text(json.dumps(config), encoding="utf-8")
     ansible_test(job, "integration", "--venv", "-v", *job.options.targets)
+    if lacking:
+        job.skip(f"community.general.passwordstore: {lacking}")
 
 
 def prepare_server(job: Job, version: int) -> Path:
@@ -357,10 +374,14 @@ def server_part(version: int) -> Part:
     return Part(f"server-{version}", 300, check)
 
 
+def insisting() -> bool:
+    """Whether what this machine lacks is a failure: so says `CI=true`."""
+    return os.environ.get("CI", "").lower() in ("1", "true", "yes")
+
+
 def parts() -> list[Part]:
     """All parts that this machine can run. `CI=true` insists on every PostgreSQL version."""
-    insist = os.environ.get("CI", "").lower() in ("1", "true", "yes")
-    servers = ALL_SERVERS if insist or shutil.which("npm") else PYPI_SERVERS
+    servers = ALL_SERVERS if insisting() or shutil.which("npm") else PYPI_SERVERS
     return [
         *(server_part(version) for version in servers),
         Part("sanity-newest", 120, sanity),
@@ -402,6 +423,8 @@ def perform(part: Part, options: argparse.Namespace, live: bool) -> Result:
         counts.failed = 1
     if counts == Counts():
         counts.passed, counts.skipped = int(verdict == "passed"), int(verdict == "skipped")
+    counts.skipped += len(job.skipped)
+    reason = reason or "; ".join(job.skipped)
     return Result(part.name, verdict, time.monotonic() - started, counts, reason)
 
 

@@ -88,7 +88,7 @@ def _markdown(text: str) -> str:
 
 def _type(option: Option) -> str:
     if option["type"] == "list":
-        return f"list of {option['elements']}"
+        return "list of names or dicts" if option["elements"] == "raw" else f"list of {option['elements']}"
     return str(option["type"])
 
 
@@ -236,7 +236,12 @@ def _schema_of(option: Option) -> Dict[str, Any]:
                 "type": "object",
                 "additionalProperties": _schema(option["values"]),
             }
+        if option.get("settings"):
+            value = {"type": ["string", "number", "boolean", "null"]}
+            return {"description": _plain(option), "type": "object", "additionalProperties": value}
         return _schema(option["options"])
+    if kind == "raw":
+        return {"description": _plain(option), "anyOf": [{"type": "string"}, _schema(option["of_dict"])]}
     if kind == "bool":
         return {"description": _plain(option), "type": "boolean"}
     if kind == "int":

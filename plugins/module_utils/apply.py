@@ -11,7 +11,19 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 try:
     import psycopg
@@ -26,7 +38,7 @@ from .diff.targets import Lookups, qualified
 from .digest import digest
 from .failure import Failure, of_problems
 from .filters import Options
-from .guards import guard_problems, roles_at_stake
+from .guards import guard_problems, roles_at_stake, undeclared_losers
 from .password_sending import Hidden, hidden, remember, with_key
 from .plan import Outcome, make_plan, only_known
 from .policy import Policy
@@ -34,6 +46,7 @@ from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
 from .sending import failure_of, send
+from .setting_checks import settings_asked
 from .signatures import split_signature, type_texts
 from .state import Server, State
 from .statements import inventory_of, statements
@@ -108,6 +121,7 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
             take_turn(connection, settings)
     with clock.stage("inspect"):
         state, scope, lookups = inspect(connection, policy, passwords, settings.expected_system_identifier)
+        settings.seen(state)
     with clock.stage("plan"):
         outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=settings.check_mode)
         plan = outcome.plan
@@ -116,6 +130,8 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
                 plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
             )
         except UnicodeEncodeError:
+            if not outcome.problems:
+                raise
             sql = []  # a name that cannot be spelt is among the problems
     if outcome.problems:
         raise of_problems(outcome.problems, plan=sql or None)
@@ -197,6 +213,9 @@ def inspect(
     inspected = [schema.oid for schema in state.schemas.values() if schema.name in scope.inspected]
     groups, default_acls = catalog.read_objects(connection, inspected)
     named, untrusted = catalog.read_named(connection, _names_outside(policy, state.server.version))
+    asked = settings_asked(policy, state)
+    if asked:
+        state = replace(state, settings=catalog.read_settings(connection, asked))
     state = replace(state, groups=groups, named=named, default_acls=default_acls)
     lookups = replace(
         _routines(connection, policy, state), columns=_columns(connection, policy, state), untrusted=untrusted
@@ -282,9 +301,10 @@ def _about_the_server(server: Server) -> List[str]:
 
 
 def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Options, state: State) -> List[Problem]:
-    roles = roles_at_stake(plan, policy, options, state)
+    lost = undeclared_losers(plan, policy, options, state)
+    roles = roles_at_stake(plan, lost)
     stakes = catalog.read_stakes(connection, roles) if roles else {}
-    return guard_problems(plan, policy, options, state, stakes)
+    return guard_problems(plan, lost, state, stakes)
 
 
 def _about_passwords(plan: Plan, state: State, settings: Settings) -> List[str]:

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -33,7 +35,8 @@ from typing import (
 )
 
 from .manifest.model import INFINITY
-from .privileges import DEFAULT_ACL_KINDS
+from .manifest.settings import fold, is_custom
+from .privileges import DEFAULT_ACL_KINDS, HIDDEN_SETTINGS
 from .state import (
     Acl,
     Database,
@@ -46,6 +49,7 @@ from .state import (
     Role,
     Schema,
     Server,
+    Setting,
     State,
 )
 from .store import COLUMNS, PRIVILEGES, SCHEMA, TABLE, PasswordFacts, StoreTable, records_of, split_comment
@@ -67,7 +71,9 @@ SELECT current_setting('server_version'),
        has_function_privilege('pg_control_system()', 'EXECUTE'),
        pg_is_in_recovery(),
        (SELECT oid::int8 FROM pg_roles WHERE rolname = session_user),
-       (SELECT oid::int8 FROM pg_roles WHERE rolname = current_user)
+       (SELECT oid::int8 FROM pg_roles WHERE rolname = current_user),
+       (extract(epoch FROM now()) * 1000000)::int8,
+       current_setting('createrole_self_grant', true)
 """
 
 _SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
@@ -119,7 +125,7 @@ SELECT r.oid::int8, r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolc
        r.rolreplication, r.rolbypassrls, r.rolconnlimit,
        CASE WHEN isfinite(r.rolvaliduntil) THEN (extract(epoch FROM r.rolvaliduntil) * 1000000)::numeric(30)::text
             ELSE r.rolvaliduntil::text END,
-       d.description
+       r.rolconfig, d.description
 FROM pg_roles AS r
 LEFT JOIN pg_shdescription AS d ON d.objoid = r.oid AND d.classoid = 'pg_authid'::regclass
 """
@@ -136,6 +142,7 @@ _ROLE_COLUMNS = (
     "bypassrls",
     "connection_limit",
     "valid_until",
+    "config",
     "comment",
 )
 
@@ -283,6 +290,12 @@ WHERE c.relnamespace = ANY(%s::oid[]) AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
 GROUP BY a.attname
 """
 
+# One row for each parameter, some 400. pg_settings leaves out what only superusers may see, and what SHOW ALL hides.
+_SETTINGS = "SELECT name, context FROM pg_settings"
+_SETTING_GRANTS = """
+SELECT n.name FROM unnest(%s::text[]) AS n(name) WHERE has_parameter_privilege(n.name, 'SET')
+"""
+
 _UNTRUSTED = "SELECT lanname FROM pg_language WHERE NOT lanpltrusted"
 
 _TYPE_OIDS = """
@@ -414,7 +427,8 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
             (_ABOUT_PASSWORDS, ()),
         ],
     )
-    full_version, database, database_oid, may_identify, in_recovery, session_user, current_user = server[0]
+    full_version, database, database_oid, may_identify, in_recovery, session_user, current_user, *others = server[0]
+    clock, self_grant = others
     by_oid = {row[0]: _role(row) for row in roles}
     encryption, sealing, may_read, may_create = about[0]
     trusted = {session_user, current_user} | {role.oid for role in by_oid.values() if role.superuser}
@@ -440,6 +454,8 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
             in_recovery=in_recovery,
             session_user=session_user,
             current_user=current_user,
+            clock=clock,
+            self_grant=frozenset(re.findall("inherit|set", (self_grant or "").lower())),
         ),
         roles=by_oid,
         memberships=tuple(
@@ -474,7 +490,10 @@ def _store_table(rows: Sequence[Tuple[Any, ...]], trusted: Set[int], may_create:
 def _role(row: Tuple[Any, ...]) -> Role:
     attributes = dict(zip(_ROLE_COLUMNS, row))
     comment, _record = split_comment(attributes["comment"])
-    return Role(**{**attributes, "valid_until": _instant(attributes["valid_until"]), "comment": comment})
+    # name=value; a name has no equals sign.
+    config = dict(item.split("=", 1) for item in attributes["config"] or ())
+    until = _instant(attributes["valid_until"])
+    return Role(**{**attributes, "valid_until": until, "comment": comment, "config": config})
 
 
 def _instant(text: Optional[str]) -> Any:
@@ -555,6 +574,22 @@ def read_named(connection: Connection[Any], names: Mapping[str, Sequence[str]]) 
         for kind, oid, name, owner, explicit, exploded, extension in rows
     )
     return groups, {row[0] for row in untrusted}
+
+
+def read_settings(connection: Connection[Any], names: Iterable[str]) -> Mapping[str, Setting]:
+    """The server's parameters, and which of these the executor holds SET on: one round trip."""
+    queries: List[Query] = [(_SETTINGS, ())]
+    if connection.info.server_version >= 150000:
+        queries.append((_SETTING_GRANTS, (sorted(names),)))
+    rows, *grants = fetch(connection, queries)
+    version = connection.info.server_version // 10000
+    contexts = {name: context for name, (context, since) in HIDDEN_SETTINGS.items() if since <= version}
+    contexts.update(rows)
+    found = {fold(name): Setting(name, context) for name, context in contexts.items()}
+    for (name,) in grants[0] if grants else ():
+        if name in found or is_custom(name):
+            found[name] = replace(found.get(name, Setting(name, "custom")), granted=True)
+    return found
 
 
 def read_attributes(

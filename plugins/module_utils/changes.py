@@ -52,6 +52,7 @@ class CommentRole:
     before: Optional[str]
     source: str
     created: bool = False
+    external: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class SetConfig:
     """Set or reset one cluster-wide setting of a role (ALTER ROLE ... SET).
 
     ``value`` is None for RESET; a list setting has one text for each element, any other exactly one. ``before`` is what
-    the catalog holds, None for nothing.
+    the catalog holds, None for nothing. ``known`` is False for one that is stored and that the server no longer knows:
+    it refuses to reset that.
     """
 
     role: RoleRef
@@ -68,6 +70,8 @@ class SetConfig:
     before: Optional[str]
     source: str
     created: bool = False
+    external: bool = False
+    known: bool = True
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,9 @@ class AddMember:
     """Grant a membership, or raise options of one.
 
     ``options`` holds what the statement says (``admin``, ``inherit``, ``set``); the others keep their value.
-    ``grantor`` is only there where the statement must name it. ``exists``: the member is in the group already.
+    ``grantor`` is only there where the statement must name it; else the executor, or for any superuser the bootstrap
+    one, becomes the grantor. ``exists``: the member is in the group already, and ``raised`` are the options that it
+    gains; none where the grant only takes the place of one that goes.
     """
 
     group: RoleRef
@@ -110,6 +116,7 @@ class AddMember:
     source: str
     grantor: Optional[RoleRef] = None
     exists: bool = False
+    raised: FrozenSet[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -117,9 +124,10 @@ class RemoveMember:
     """Take away a membership, or with ``option`` only that option of it, from one grantor's row.
 
     ``grantor`` is None before PostgreSQL 16, where a membership is one row whoever granted it. ``claimed``: the
-    manifest says who belongs to the group, so the membership is surplus; else it is only reported. ``early``: an
-    added membership would close a circle with it, so it has to go first. ``depth``: how far down in the chain of
-    grantors the row is.
+    manifest says who belongs to the group, so the membership is surplus; else it is only reported. ``replaced``:
+    another grantor's row keeps the membership, and ``lowered`` are the options that it loses. ``early``: an added
+    membership would close a circle with it, so it has to go first. ``depth``: how far down in the chain of grantors
+    the row is. ``late``: how long the executor still needs memberships in the group, to act as another row's grantor.
     """
 
     group: RoleRef
@@ -128,29 +136,34 @@ class RemoveMember:
     option: Optional[str] = None
     claimed: bool = True
     automatic: bool = False
+    replaced: bool = False
+    lowered: FrozenSet[str] = frozenset()
     early: bool = False
     depth: int = 0
+    late: int = 0
     source: str = ""
 
 
 @dataclass(frozen=True)
 class CreateSchema:
-    """Create a schema. Without ``owner`` it belongs to the executor."""
+    """Create a schema. Without ``owner`` it belongs to the executor. ``run_as``: as for Grant."""
 
     name: str
     owner: Optional[RoleRef]
     source: str
+    run_as: Optional[RoleRef] = None
 
 
 @dataclass(frozen=True)
 class AlterSchemaOwner:
-    """Hand an existing schema to another owner."""
+    """Hand an existing schema to another owner. ``run_as``: as for Grant."""
 
     oid: int
     name: str
     owner: RoleRef
     before: RoleRef
     source: str
+    run_as: Optional[RoleRef] = None
 
 
 class Target(NamedTuple):
@@ -221,7 +234,10 @@ class LendUsage:
 
 @dataclass(frozen=True)
 class GrantDefault:
-    """Give default privileges. ``schema`` None is the owner's global layer. ``upgrade``: only the option is new."""
+    """Give default privileges. ``schema`` None is the owner's global layer. ``upgrade``: only the option is new.
+
+    ``run_as``: as for Grant.
+    """
 
     owner: RoleRef
     schema: Optional[str]
@@ -230,12 +246,13 @@ class GrantDefault:
     privileges: FrozenSet[str]
     with_grant_option: bool = False
     upgrade: bool = False
+    run_as: Optional[RoleRef] = None
 
 
 @dataclass(frozen=True)
 class RevokeDefault:
     """Take default privileges away. ``claimed``: the manifest speaks for this owner's layer; else it is only
-    reported.
+    reported. ``run_as``: as for Grant.
     """
 
     owner: RoleRef
@@ -246,6 +263,7 @@ class RevokeDefault:
     option_only: bool = False
     explicit: bool = False
     claimed: bool = True
+    run_as: Optional[RoleRef] = None
 
 
 RoleChange = Union[CreateRole, AlterRole, CommentRole, SetConfig, SetPassword, CreateStore]

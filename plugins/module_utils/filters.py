@@ -27,6 +27,7 @@ from .changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
     SetPassword,
     Withheld,
 )
@@ -79,6 +80,8 @@ def _roles_of(change: Change) -> Iterable[RoleRef]:
     elif isinstance(change, (AddMember, RemoveMember)):
         yield change.group
         yield change.member
+        if change.grantor is not None:
+            yield change.grantor
 
 
 def dangling_grantee(change: Change, context: Context) -> Optional[str]:
@@ -111,8 +114,10 @@ def _reserved(role: RoleRef) -> Optional[str]:
 
 
 def external_role(change: Change, context: Context) -> Optional[str]:
-    """Attributes of a role whose lifecycle belongs to someone else."""
-    return "external" if isinstance(change, (AlterRole, SetPassword)) and change.external else None
+    """Attributes, settings, comment and password of a role whose lifecycle belongs to someone else."""
+    return (
+        "external" if isinstance(change, (AlterRole, SetConfig, CommentRole, SetPassword)) and change.external else None
+    )
 
 
 def password_not_ours(change: Change, context: Context) -> Optional[str]:
@@ -121,8 +126,12 @@ def password_not_ours(change: Change, context: Context) -> Optional[str]:
 
 
 def self_protection(change: Change, context: Context) -> Optional[str]:
-    """What would disarm the executor: attributes that the manifest leaves out, and its memberships."""
+    """What would disarm the executor: attributes that the manifest leaves out, its memberships, and the setting that
+    lets it act for roles that it creates.
+    """
     executors = context.state.executors
+    if isinstance(change, SetConfig) and change.value is None and change.role.oid in executors:
+        return "self_protection" if change.name == "createrole_self_grant" else None
     if isinstance(change, AlterRole) and change.omitted and change.role.oid in executors:
         return "self_protection"
     if isinstance(change, SetPassword) and change.clear and change.role.oid in executors:
@@ -166,7 +175,11 @@ def unmanaged_default(change: Change, context: Context) -> Optional[str]:
 
 
 def unknown_kind(change: Change, context: Context) -> Optional[str]:
-    """Default privileges on a kind that only a later server knows."""
+    """Default privileges on a kind that only a later server knows; a stored setting that this server no longer knows,
+    which it refuses to reset.
+    """
+    if isinstance(change, SetConfig):
+        return None if change.known else "unknown_kind"
     return "unknown_kind" if isinstance(change, RevokeDefault) and change.kind not in KINDS else None
 
 
@@ -188,7 +201,7 @@ def mode(change: Change, context: Context) -> Optional[str]:
     """What the mode holds back: ``additive`` lowers nobody's access, ``adopt`` moves no schema by itself."""
     if context.options.mode == "additive":
         lowers = isinstance(change, (AlterRole, RemoveMember, AlterSchemaOwner, Revoke, RevokeDefault))
-        existing = isinstance(change, (CommentRole, SetPassword)) and not change.created
+        existing = isinstance(change, (SetConfig, CommentRole, SetPassword)) and not change.created
         return "mode" if lowers or existing else None
     if context.options.mode == "adopt" and isinstance(change, AlterSchemaOwner):
         return None if context.options.adopt_schema_owners else "mode"

@@ -17,9 +17,11 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
-from .authority import Powers, label_of, no_usage
+from .acls import Acls
+from .authority.powers import Powers
+from .authority.privileges import label_of, no_usage
 from .changes import Change, Grant, Revoke, Target
-from .diff.privileges import Bucket, Relations
+from .diff.privileges import Bucket
 from .keep import taken_along
 from .problems import Problem
 from .state import Entry, State
@@ -50,8 +52,8 @@ class _Fate:
 class _Outer:
     """Who holds a grant option on a whole relation: it lets its holder give the relation's columns away as well."""
 
-    def __init__(self, relations: Relations, changes: Iterable[Change]) -> None:
-        self._relations = relations
+    def __init__(self, acls: Acls, changes: Iterable[Change]) -> None:
+        self._acls = acls
         self._gone: Dict[int, Set[Row]] = defaultdict(set)
         self.add(changes)
 
@@ -71,7 +73,7 @@ class _Outer:
         for item in target.objects:
             here = {
                 (entry.grantee, entry.privilege)
-                for entry in self._relations.acl(item.oid).entries
+                for entry in self._acls.of(target.kind, item.oid).entries
                 if entry.grantable
                 and not (after and (entry.grantee, entry.privilege, entry.grantor) in self._gone[item.oid])
             }
@@ -96,7 +98,7 @@ def settle(
     for change in changes:
         if isinstance(change, (Grant, Revoke)):
             by_key[key_of(change.target)].append(change)
-    relations = _Outer(Relations(state), changes)
+    relations = _Outer(Acls(state), changes)
     result: List[Change] = [change for change in changes if not isinstance(change, (Grant, Revoke))]
     problems: List[Problem] = []
     # Relations first: an option that goes there may be what somebody gave a column away with.

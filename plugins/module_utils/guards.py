@@ -11,9 +11,10 @@ A check run shows the same as a warning, beside the plan.
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Mapping, Optional, Tuple
+from dataclasses import dataclass
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from .authority import Powers
+from .authority.powers import Powers
 from .changes import AlterRole, Plan
 from .filters import Options
 from .plan import losers
@@ -31,29 +32,44 @@ MOST_REASONS = 5
 Stakes = Mapping[int, Tuple[bool, Optional[str], Optional[str]]]
 
 
-def roles_at_stake(plan: Plan, policy: Policy, options: Options, state: State) -> List[int]:
+@dataclass(frozen=True)
+class Loser:
+    """An undeclared role that would lose privileges: how many, and who has them: itself first, then its heirs."""
+
+    role: RoleRef
+    count: int
+    heirs: Tuple[int, ...]
+
+
+def undeclared_losers(plan: Plan, policy: Policy, options: Options, state: State) -> List[Loser]:
+    """The undeclared roles that the guards protect; none where the manifest decides about them."""
+    lost = losers(plan, policy) if options.undeclared_grantees is None else {}
+    if not lost:
+        return []
+    powers = Powers(state)
+    heirs: Dict[int, List[int]] = {ref.oid: [] for ref in lost}
+    for role in state.roles.values():
+        # Superusers need no privileges.
+        if not role.superuser:
+            for oid in powers.acts_with(role.oid) & heirs.keys():
+                if oid != role.oid:
+                    heirs[oid].append(role.oid)
+    ordered = sorted(lost.items(), key=lambda item: item[0].name)
+    return [Loser(ref, count, (ref.oid, *sorted(heirs[ref.oid]))) for ref, count in ordered]
+
+
+def roles_at_stake(plan: Plan, lost: Sequence[Loser]) -> List[int]:
     """The roles whose sessions and possessions the guards have to know; none for most runs."""
     roles = {change.role.oid for change in plan.changes if isinstance(change, AlterRole) and _loses_login(change)}
-    if options.undeclared_grantees is None:
-        roles |= {oid for heirs in _heirs(losers(plan, policy), state).values() for oid in heirs}
+    roles |= {oid for loser in lost for oid in loser.heirs}
     return sorted(oid for oid in roles if oid > 0)
-
-
-def _heirs(lost: Iterable[RoleRef], state: State) -> Mapping[RoleRef, List[int]]:
-    """Each role with those that have its privileges: itself first, then who inherits it. Superusers need none."""
-    powers = Powers(state, [])
-    ordinary = [role.oid for role in state.roles.values() if not role.superuser]
-    return {
-        ref: [ref.oid, *sorted(oid for oid in ordinary if oid != ref.oid and ref.oid in powers.acts_with(oid))]
-        for ref in lost
-    }
 
 
 def _loses_login(change: AlterRole) -> bool:
     return change.attributes.get("login") is False and "login" in change.omitted
 
 
-def guard_problems(plan: Plan, policy: Policy, options: Options, state: State, stakes: Stakes) -> List[Problem]:
+def guard_problems(plan: Plan, lost: Sequence[Loser], state: State, stakes: Stakes) -> List[Problem]:
     """Every reason not to apply the plan without being asked."""
     problems: List[Problem] = []
     for change in plan.changes:
@@ -66,22 +82,19 @@ def guard_problems(plan: Plan, policy: Policy, options: Options, state: State, s
                         "Write login: true to keep it, or login: false to say that it is meant.",
                     )
                 )
-    if options.undeclared_grantees is not None:
-        return problems
-    lost = losers(plan, policy)
     hint = "Declare the role, or write undeclared_grantees: revoke or keep."
     if len(lost) > MOST_UNDECLARED:
         names = _counted(lost)
         problems.append(
             _problem(None, f"{len(lost)} roles that the manifest does not declare would lose privileges: {names}", hint)
         )
-    heirs = _heirs(lost, state)
-    for ref, count in sorted(lost.items(), key=lambda item: item[0].name):
-        reasons = [reason for oid in heirs[ref] for reason in _reasons(oid, ref, state, stakes)][:MOST_REASONS]
+    for loser in lost:
+        name, count = loser.role.name, loser.count
+        reasons = [reason for oid in loser.heirs for reason in _reasons(oid, loser.role, state, stakes)][:MOST_REASONS]
         if reasons:
             what = "1 privilege" if count == 1 else f"{count} privileges"
-            message = f"undeclared role {ref.name} would lose {what} and {' and '.join(reasons)}"
-            problems.append(_problem(ref.name, message, hint))
+            message = f"undeclared role {name} would lose {what} and {' and '.join(reasons)}"
+            problems.append(_problem(name, message, hint))
     return problems
 
 
@@ -101,8 +114,8 @@ def _problem(role: Optional[str], message: str, hint: str) -> Problem:
     return Problem(role=role, message=message, hint=hint, code="guard")
 
 
-def _counted(lost: Mapping[RoleRef, int], most: int = 10) -> str:
-    ordered: List[Tuple[RoleRef, int]] = sorted(lost.items(), key=lambda item: (-item[1], item[0].name))
-    shown: Dict[str, int] = {ref.name: count for ref, count in ordered[:most]}
-    rest = len(ordered) - len(shown)
-    return ", ".join(f"{name} {count}" for name, count in shown.items()) + (f" and {rest} more" if rest else "")
+def _counted(lost: Sequence[Loser], most: int = 10) -> str:
+    ordered = sorted(lost, key=lambda loser: (-loser.count, loser.role.name))
+    rest = len(ordered) - most
+    shown = ", ".join(f"{loser.role.name} {loser.count}" for loser in ordered[:most])
+    return shown + (f" and {rest} more" if rest > 0 else "")

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from dataclasses import dataclass, field
@@ -110,6 +111,8 @@ def make_key(path: str) -> bytes:
         except FileExistsError:
             with open(path, "rb") as existing:
                 value = existing.read()
+            if len(value) < SHORTEST_KEY:
+                raise OSError(errno.EINVAL, f"it appeared meanwhile and is shorter than {SHORTEST_KEY} bytes") from None
         except OSError:
             # A file system without hard links.
             os.rename(draft, path)

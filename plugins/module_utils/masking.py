@@ -29,6 +29,18 @@ SECRET_VARIABLES = ("PGPASSWORD", KEY_VARIABLE)
 SECRET_PARAMETERS = ("password", "passfile", "sslpassword")
 
 _SECRET_FIELDS = frozenset(name for name, option in ROLE_OPTIONS.items() if option.get("no_log"))
+_ROLE_KEYS = frozenset(ROLE_OPTIONS).union(*(option.get("aliases", ()) for option in ROLE_OPTIONS.values()))
+
+# Pairs in a text that is no list or dict: AnsibleModule takes key=value for a dict, and JSON may be broken.
+_PAIR = re.compile(r"""(\w+)["']?\s*[=:]\s*('[^']*'|"[^"]*"|[^\s,}]+)""")
+
+
+#: The owner of what stands under an unknown key: most likely no secret at all, so no warning speaks of it.
+NOBODY = ""
+
+#: A shorter text, and a single word of letters of this length at most, may well be somewhere by chance.
+BY_CHANCE = 8
+WORD_BY_CHANCE = 20
 
 
 class Secrets:
@@ -81,7 +93,16 @@ def _spellings(secret: str) -> FrozenSet[str]:
 
 
 def leaves(value: Any) -> Iterator[str]:
-    """Every text and number in something nested."""
+    """Every value in something nested, as the text in which Ansible searches for secrets."""
+    return map(str, _scalars(value))
+
+
+def _secrets_in(value: Any) -> Iterator[str]:
+    """The texts and numbers in something nested that may be secrets: a flag is none."""
+    return (str(item) for item in _scalars(value) if item is not None and not isinstance(item, bool))
+
+
+def _scalars(value: Any) -> Iterator[Any]:
     pending: List[Any] = [value]
     while pending:
         item = pending.pop()
@@ -89,10 +110,14 @@ def leaves(value: Any) -> Iterator[str]:
             pending.extend(item.values())
         elif isinstance(item, (list, tuple, set, frozenset)):
             pending.extend(item)
-        elif isinstance(item, str):
+        elif item is None or isinstance(item, (str, int, float)):
             yield item
-        elif isinstance(item, (int, float)):
-            yield str(item)
+
+
+def _pairs(text: str) -> Iterator[Tuple[str, str]]:
+    """The key=value and "key": "value" pairs of a text."""
+    for match in _PAIR.finditer(text):
+        yield match.group(1), match.group(2).strip("'\"")
 
 
 def structure(value: Any) -> Any:
@@ -107,56 +132,92 @@ def structure(value: Any) -> Any:
     return value
 
 
-def of_roles(roles: Any) -> Iterator[Tuple[str, str]]:
-    """The secrets of a manifest's ``roles``: passwords, and whatever stands under a key that roles do not have."""
+def of_roles(roles: Any, environment: Optional[Mapping[str, str]] = None) -> Iterator[Tuple[str, str]]:
+    """The secrets of a manifest's ``roles``: passwords, those that an entry says are in the environment, and whatever
+    stands under a key that roles do not have.
+    """
     found = structure(roles)
-    if isinstance(found, Mapping):
+    if isinstance(found, (Mapping, str)):
         found = [found]
     if not isinstance(found, (list, tuple)):
         return
     for number, entry in enumerate(found):
         role = structure(entry)
+        if isinstance(role, str):
+            for key, text in _pairs(role):
+                if key not in _ROLE_KEYS or key in _SECRET_FIELDS:
+                    yield text, f"the password in roles[{number}]"
         if not isinstance(role, Mapping):
             continue
         name = role.get("name")
         owner = f"the password of role {name}" if isinstance(name, str) else f"the password in roles[{number}]"
         for key, value in role.items():
-            if key in _SECRET_FIELDS or key not in ROLE_OPTIONS:
-                for text in leaves(value):
-                    yield text, owner
+            if key in _SECRET_FIELDS or key not in _ROLE_KEYS:
+                for text in _secrets_in(value):
+                    yield text, owner if key in _SECRET_FIELDS else NOBODY
+        variable = role.get("password_from_env")
+        if environment and isinstance(variable, str) and variable in environment:
+            yield environment[variable], owner
 
 
 def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Tuple[str, str]]:
     """The secrets in the module's raw arguments and in its environment."""
     for name in ("login_password", "fingerprint_key"):
-        for text in leaves(raw.get(name)):
+        for text in _secrets_in(raw.get(name)):
             yield text, name
     parameters = structure(raw.get("connect_params"))
     if isinstance(parameters, Mapping):
         for name in SECRET_PARAMETERS:
-            for text in leaves(parameters.get(name)):
+            for text in _secrets_in(parameters.get(name)):
                 yield text, f"connect_params.{name}"
     elif isinstance(parameters, str):
-        # key=value pairs, which AnsibleModule takes as well
-        for match in re.finditer(r"(password|sslpassword)\s*=\s*('[^']*'|\"[^\"]*\"|[^\s,]+)", parameters):
-            yield match.group(2).strip("'\""), "connect_params"
+        for name, text in _pairs(parameters):
+            if name in SECRET_PARAMETERS:
+                yield text, "connect_params"
     for name in SECRET_VARIABLES:
         if environment.get(name):
             yield environment[name], name
     passwords = raw.get("passwords")
     if isinstance(passwords, str):
         yield passwords, "passwords"
+        for _role, text in _pairs(passwords):
+            yield text, "passwords"
     found = structure(passwords)
     if isinstance(found, Mapping):
         for role, secret in found.items():
-            for text in leaves(secret):
+            for text in _secrets_in(secret):
                 yield text, f"the password of role {role}"
     else:
-        for text in leaves(found):
+        for text in _secrets_in(found):
             yield text, "passwords"
-    yield from of_roles(raw.get("roles"))
+    yield from of_roles(raw.get("roles"), environment)
     for text, owner in of_unknown(raw):
         yield text, owner
+
+
+def by_chance(secret: str) -> bool:
+    """Whether a text may be found in a result without having leaked: a number, a word of SQL or of the manifest."""
+    return len(secret) < BY_CHANCE or (len(secret) <= WORD_BY_CHANCE and secret.isalpha())
+
+
+def open_texts(raw: Mapping[str, Any]) -> Iterator[str]:
+    """Every text in the raw arguments that is no secret: names, comments, options."""
+    hidden = {name for _text, name in of_unknown(raw)} | {"login_password", "fingerprint_key", "connect_params"}
+    for name, value in raw.items():
+        found = structure(value)
+        if name in hidden:
+            continue
+        if name == "passwords":
+            yield from map(str, found if isinstance(found, Mapping) else ())
+        elif name == "roles":
+            for entry in found if isinstance(found, (list, tuple)) else ():
+                role = structure(entry)
+                if isinstance(role, Mapping):
+                    yield from leaves(
+                        {key: item for key, item in role.items() if key in _ROLE_KEYS and key not in _SECRET_FIELDS}
+                    )
+        else:
+            yield from leaves(found)
 
 
 def of_unknown(raw: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
@@ -167,5 +228,5 @@ def of_unknown(raw: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
             "passwords",
             "login_password",
         ):
-            for text in leaves(structure(value)):
+            for text in _secrets_in(structure(value)):
                 yield text, name

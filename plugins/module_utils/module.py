@@ -14,7 +14,7 @@ import os
 import sys
 import traceback
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -25,10 +25,10 @@ from .failure import Failure, of_problems
 from .filters import Options
 from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
-from .masking import MASK, Secrets, leaves, of_arguments
+from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_texts
 from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
-from .report.result import result_of, warnings_of
+from .report.result import names_of, result_of, warnings_of
 from .transaction import Settings
 
 #: Options that hold a secret, or may hold one when they are given as text.
@@ -46,9 +46,19 @@ class Module(AnsibleModule):  # type: ignore[misc]
         self.raw: Dict[str, Any] = {}
         self.secrets = Secrets()
         self._told: List[str] = []
+        self._vouched: List[Callable[[], Iterable[str]]] = []
         self.where = ""
         self._constructed = False
-        super().__init__(**options)
+        try:
+            super().__init__(**options)
+        except Exception as exc:
+            if not self.raw:
+                raise  # no argument has been read yet
+            # A traceback could show what is secret, and there is no whole module yet that could mask it.
+            failure = _internal(exc)
+            told = {"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}
+            sys.stdout.write(json.dumps(told))
+            raise SystemExit(1) from None
         self._constructed = True
 
     def _load_params(self) -> None:
@@ -72,8 +82,22 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
     def warn(self, warning: str, **details: Any) -> None:
         """Warn. From ansible-core 2.19 on Ansible does not mask the text of a warning."""
+        leaked = Secrets()
+        leaked.add_all((secret, "") for secret in self.secrets.texts() if secret in warning and not self._known(secret))
+        warning = leaked.mask(warning)
         self._told.append(warning)
         super().warn(warning, **details)
+
+    def vouch(self, texts: Callable[[], Iterable[str]]) -> None:
+        """Names that the result may show although a password equals one of them or a part of it. They are only asked
+        for where a secret is found.
+        """
+        self._vouched.append(texts)
+
+    def _known(self, secret: str) -> bool:
+        """Whether a secret may be in the result without having leaked into it."""
+        sources = (texts() for texts in (lambda: open_texts(self.raw), *self._vouched))
+        return by_chance(secret) or any(secret in text for texts in sources for text in texts)
 
     def fail_json(self, msg: str, **details: Any) -> NoReturn:
         """End with a failure. What Ansible's own validation complains about is judged by the manifest's rules first."""
@@ -84,8 +108,10 @@ class Module(AnsibleModule):  # type: ignore[misc]
                 self.end(_invalid(invalid))
             masked = self.secrets.mask(msg)
             self.end(Failure("manifest_invalid", masked, problems=[Problem(message=masked)]))
-        details.setdefault("error_code", "internal_error")
-        super().fail_json(msg=self.secrets.mask(msg), invocation=self.invocation(), **details)
+        # Only Ansible itself gets here. A traceback or a chain of exceptions would quote what nobody has masked.
+        told = {name: self.secrets.mask(value) if isinstance(value, str) else value for name, value in details.items()}
+        told.update(msg=self.secrets.mask(msg), exception="", invocation=self.invocation())
+        super().fail_json(**{"error_code": "internal_error", **told})
         raise SystemExit(1)  # not reached; it tells the type checker so
 
     def end(self, failure: Failure) -> NoReturn:
@@ -107,15 +133,16 @@ class Module(AnsibleModule):  # type: ignore[misc]
         raise SystemExit(0)  # not reached; it tells the type checker so
 
     def _stay_exact(self, result: Mapping[str, Any]) -> None:
-        """Keep Ansible from masking what only happens to equal a secret: the result holds none, places that did are
-        masked, and a password ``12`` must not turn counts into text.
+        """Keep Ansible from masking what only happens to equal a secret: places that held one are masked, and a
+        password ``12`` must not turn counts into text. What cannot be there by chance Ansible goes on looking for.
         """
         self.no_log_values.update(self.secrets.texts())
         own = "\0".join((*leaves(result), *self._told))
-        found = sorted(secret for secret in self.no_log_values if secret in own)
+        found = sorted(secret for secret in self.no_log_values if secret in own and self._known(secret))
         for secret in found:
             self.no_log_values.discard(secret)
-        owners = sorted({self.secrets.owner(secret) or "a secret" for secret in found})
+        names = {self.secrets.owner(secret) for secret in found} - {NOBODY}
+        owners = sorted(name or "a secret" for name in names)
         if owners:
             shown = ", ".join(owners[:3]) + (f" and {len(owners) - 3} more" if len(owners) > 3 else "")
             verb = "occurs" if len(owners) == 1 else "occur"
@@ -153,13 +180,7 @@ def _invalid(invalid: ManifestInvalid) -> Failure:
 
 def run_role_reconcile() -> None:
     """The module ``pg_role_reconcile``."""
-    try:
-        module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
-    except Exception as exc:
-        # A traceback could show what is secret, and there is no module yet that could mask it.
-        failure = _internal(exc)
-        print(json.dumps({"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}))
-        sys.exit(1)
+    module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
     try:
         result = _role_reconcile(module)
     except Failure as failure:
@@ -215,6 +236,7 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
         raise ManifestInvalid((*invalid.problems, *wrong)) from None
     if wrong:
         raise ManifestInvalid(wrong)
+    module.vouch(lambda: policy.named_roles)
     passwords = _password_options(params, key)
     if passwords.update == "on_change":
         missing = key_problem(policy, passwords, readable=False)
@@ -240,10 +262,13 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
             max_drops=params["max_drops"],
             max_revokes=params["max_revokes"],
             reconnect=lambda: connect(reach, module.secrets.mask),
+            seen=lambda state: module.vouch(lambda: names_of(state)),
         )
         run = reconcile(connection, policy, options, settings)
     finally:
         connection.close()
     for text in (*warnings_of(run, where), *(f"{where}: {text}" for text in key.warnings)):
         module.warn(text)
-    return result_of(run, options, facts=params["facts"], diff=module._diff)
+    result = result_of(run, options, facts=params["facts"], diff=module._diff)
+    module.vouch(lambda: leaves({name: result[name] for name in ("plan_digest", "server")}))
+    return result

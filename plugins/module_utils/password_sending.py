@@ -23,6 +23,7 @@ from .diff.passwords import PasswordOptions, declared, record_work
 from .failure import Failure
 from .keys import NEW_KEY, make_key
 from .manifest.model import Password
+from .masking import MASK
 from .passwords import may_be_taken_as_verifier
 from .policy import Policy
 from .problems import Problem
@@ -117,21 +118,26 @@ def remember(connection: Connection[Any], plan: Plan, policy: Policy, state: Sta
         return False
     cluster = state.server.system_identifier
     plain: List[str] = []
-    secret: List[Tuple[str, str]] = []
+    # What is shown where the server refuses it, what is sent, and what takes its locks first.
+    secret: List[Tuple[str, str, str]] = []
     if work.rows or work.delete:
         plain.append(text(store.lock()))
     if work.delete:
         plain.append(text(store.deletion(work.delete)))
     for start in range(0, len(work.rows), store.BATCH):
         rows = work.rows[start : start + store.BATCH]
-        secret.append((text(store.insertion(rows, cluster)), "NULL"))
+        shown = text(store.insertion(rows, cluster, masked=True))
+        secret.append((shown, text(store.insertion(rows, cluster)), "NULL"))
     for name, comment in work.comments.items():
         # Removing the comment first takes the locks that setting it needs.
-        secret.append((text(store.comment(name, comment)), text(store.comment(name, None))))
-    sent = plain + [statement for statement, _first in secret]
+        first = text(store.comment(name, None))
+        secret.append((text(store.comment(name, MASK)), text(store.comment(name, comment)), first))
+    replaced = {shown: statement for shown, statement, _first in secret}
     if secret and state.passwords.sealing:
         key = _sealing_key(connection)
         # Passwords were sealed with numbers from 0 on, by a key of their own.
-        sent = plain + [seal(key, number, statement, first) for number, (statement, first) in enumerate(secret)]
-    send(connection, sent)
+        replaced = {
+            shown: seal(key, number, statement, first) for number, (shown, statement, first) in enumerate(secret)
+        }
+    send(connection, [*plain, *replaced], replaced=replaced)
     return True

@@ -14,10 +14,31 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
-from .authority import Powers, authorize, label_of
-from .changes import AlterRole, Change, CreateRole, Grant, Plan, Revoke, RevokeDefault, Target, Withheld, weight
+from .authority.defaults import authorize_defaults
+from .authority.memberships import authorize_members
+from .authority.powers import Powers
+from .authority.privileges import authorize_privileges, label_of
+from .authority.roles import role_problems
+from .authority.schemas import authorize_schemas
+from .changes import (
+    AddMember,
+    AlterRole,
+    Change,
+    CreateRole,
+    Grant,
+    Plan,
+    RemoveMember,
+    Revoke,
+    RevokeDefault,
+    SetConfig,
+    Target,
+    Withheld,
+    weight,
+)
+from .diff.admins import with_grantors
+from .diff.circles import without_circles
 from .diff.defaults import default_changes
-from .diff.memberships import membership_changes, option_problems, with_dependents, without_circles
+from .diff.memberships import membership_changes, option_problems
 from .diff.passwords import PasswordOptions, password_changes, password_problems, store_changes
 from .diff.privileges import privilege_changes
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
@@ -29,7 +50,13 @@ from .keep import merge_columns, with_columns
 from .policy import Policy
 from .problems import Problem
 from .scope import Scope
+from .setting_checks import forbidden_settings, missing_settings
 from .state import RoleRef, State
+from .statements import instant
+from .store import COMMENT_STORE
+
+#: How long before its declared expiry a role is warned about, in microseconds.
+EXPIRY_NOTICE = 14 * 24 * 3600 * 1_000_000
 
 
 @dataclass(frozen=True)
@@ -51,7 +78,7 @@ def make_plan(
     check_mode: bool = False,
 ) -> Outcome:
     """What would have to be done so that the state is as the policy says, and what of it is held back."""
-    problems = missing_roles(policy, state, check_mode=check_mode)
+    problems = missing_roles(policy, state, check_mode=check_mode) + missing_settings(policy, state)
     if check_mode:
         state = with_assumed_roles(policy, state)
 
@@ -63,15 +90,22 @@ def make_plan(
     roles += store_changes(roles, policy, state, passwords)
     problems += password_problems(roles, policy, state, passwords)
     after = with_role_changes(state, roles)
+    powers = Powers(after, first=state)
+    in_comments = passwords.keyed and passwords.store == COMMENT_STORE
+    problems += role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
 
     problems += option_problems(policy, after)
     members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))
     withheld += held
-    members, circles = without_circles(with_dependents(members, after), after)
-    problems += circles
+    members, circles = without_circles(with_grantors(members, after), after)
+    problems += [*circles, *_ignored_members(members, Context(policy, after, options))]
+    members, forbidden, powers = authorize_members(members, after, powers)
+    problems += forbidden
 
     schemas, moves = apply_filters(schema_changes(policy, after), Context(policy, after, options))
     withheld += moves
+    schemas, forbidden = authorize_schemas(schemas, after, powers)
+    problems += forbidden
     after = with_schema_changes(after, schemas)
 
     rules, missing = bind(policy, after, lookups)
@@ -85,11 +119,14 @@ def make_plan(
     withheld += waiting
     privileges, suppressed = override(privileges, policy)
 
-    powers = Powers(after, [*members, *privileges])
+    powers = powers.after(privileges, after)
     privileges, stuck = settle(privileges, onward, after, powers)
     problems += stuck or _ignored(privileges, Context(policy, after, options))
-    privileges, forbidden = authorize(with_columns(privileges, after), after, powers)
+    privileges, forbidden = authorize_privileges(with_columns(privileges, after), after, powers)
     problems += forbidden
+    privileges, forbidden = authorize_defaults(privileges, after, powers)
+    problems += forbidden
+    problems += forbidden_settings(roles, state)
 
     changes = (*roles, *members, *schemas, *merge_columns(privileges))
     problems += _unspeakable(changes)
@@ -101,6 +138,7 @@ def make_plan(
             *warnings,
             *_login_lost(changes),
             *_access_raised(changes),
+            *_expiring(policy, state),
             *_claims(scope, changes, withheld),
         ),
         managed=scope.summary(),
@@ -113,6 +151,8 @@ def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
     """Names that are not UTF-8, which databases of other encodings leave in a cluster: no statement spells them."""
     names: Set[str] = set()
     for change in changes:
+        if isinstance(change, SetConfig):
+            names.add(change.name)
         for value in vars(change).values():
             if isinstance(value, RoleRef):
                 names.add(value.name)
@@ -156,6 +196,26 @@ def _ignored(changes: Iterable[Change], context: Context) -> List[Problem]:
     return list(found.values())
 
 
+def _ignored_members(changes: Iterable[Change], context: Context) -> List[Problem]:
+    """Memberships that hang on somebody who loses ADMIN, or need an admin, and a role that no statement may name."""
+    found: Dict[Tuple[str, str], Problem] = {}
+    for change in changes:
+        if isinstance(change, (AddMember, RemoveMember)) and names_ignored_role(change, context):
+            grantor = f" through {change.grantor.name}" if change.grantor is not None else ""
+            found.setdefault(
+                (change.member.name, change.group.name),
+                Problem(
+                    role=change.member.name,
+                    object=f"role {change.group.name}",
+                    message=f"the membership of {change.member.name} in {change.group.name}{grantor} has to be granted "
+                    "or revoked, and one of the roles matches scope.ignore_roles, so no statement may name it",
+                    hint="Take the role out of scope.ignore_roles, or declare admin: true for whoever granted it.",
+                    code="dependent_privileges",
+                ),
+            )
+    return list(found.values())
+
+
 def _login_lost(changes: Sequence[Change]) -> List[str]:
     return [
         f"role {change.role.name} loses LOGIN: the manifest gives it neither login nor password "
@@ -182,6 +242,19 @@ def _access_raised(changes: Sequence[Change]) -> List[str]:
             warnings.append(
                 f"role {change.role.name}: {', '.join(raised)}, because the manifest does not say otherwise"
             )
+    return warnings
+
+
+def _expiring(policy: Policy, state: State) -> List[str]:
+    """Roles whose declared expiry is over or near, by the server's clock."""
+    now = state.server.clock
+    warnings: List[str] = []
+    for desired in policy.roles.values():
+        until = desired.attributes.get("valid_until")
+        if now is None or isinstance(until, str) or until is None or until > now + EXPIRY_NOTICE:
+            continue
+        when = "is in the past" if until <= now else "is less than 14 days away"
+        warnings.append(f"role {desired.name}: valid_until {instant(until)} {when}")
     return warnings
 
 

@@ -15,11 +15,11 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, Mapping, Optional, 
 from . import privileges
 from .manifest import load
 from .manifest.model import (
+    Config,
     DefaultGrantEntry,
     GrantEntry,
     Instant,
     Manifest,
-    MembershipEntry,
     Password,
     ProfileEntry,
     SchemaEntry,
@@ -50,6 +50,7 @@ class DesiredRole:
     """A declared role: from ``roles`` or generated from a profile.
 
     ``attributes`` holds only what the manifest gives (keys of ATTRIBUTE_DEFAULTS); nothing for an external role.
+    ``config`` None leaves the role's settings alone.
     """
 
     name: str
@@ -58,6 +59,7 @@ class DesiredRole:
     generated: bool = False
     additive: bool = False
     comment: Optional[str] = None
+    config: Optional[Config] = None
     attributes: Mapping[str, Union[bool, Instant]] = field(default_factory=dict)
     password: Optional[Password] = None
 
@@ -124,8 +126,10 @@ class Policy:
     """Everything that the manifest wants.
 
     ``roles``: the declared roles by name. ``assumed``: names that another run declares. ``edges`` by (group, member).
-    ``stanzas``: groups that have a ``memberships`` item of their own, with its source. ``exclusive``: groups whose
-    stanza says so. ``named_owners``: roles whose default privileges the manifest speaks for, with what names each.
+    ``stanzas``: groups whose members are listed at the group (in ``memberships`` or in ``members``), with the place.
+    ``exclusive``: groups that have no other members, whoever looks after the group: their stanza says so, or their
+    entry has ``members``. ``member_of``: roles that are members of no other groups, with the place. ``named_owners``:
+    roles whose default privileges the manifest speaks for, with what names each.
     """
 
     roles: Mapping[str, DesiredRole] = field(default_factory=dict)
@@ -133,6 +137,7 @@ class Policy:
     edges: Mapping[Tuple[str, str], DesiredEdge] = field(default_factory=dict)
     stanzas: Mapping[str, str] = field(default_factory=dict)
     exclusive: FrozenSet[str] = frozenset()
+    member_of: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, DesiredSchema] = field(default_factory=dict)
     rules: Tuple[Rule, ...] = ()
     default_rules: Tuple[DefaultRule, ...] = ()
@@ -168,7 +173,7 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
     schemas = _schemas(manifest)
     bindings = tuple(_bindings(manifest, report))
     roles = with_passwords(manifest, _roles(manifest, bindings, report), report)
-    edges = _unite(_stanza_edges(manifest.memberships), report)
+    edges = _unite(_edges(manifest), report)
     rules = (*_direct_rules(manifest), *_profile_rules(bindings))
     default_rules = (
         *_direct_default_rules(manifest, report),
@@ -185,8 +190,9 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
         roles=roles,
         assumed=manifest.assume_roles,
         edges=edges,
-        stanzas=_first((stanza.role, stanza.source) for stanza in manifest.memberships),
-        exclusive=frozenset(stanza.role for stanza in manifest.memberships if stanza.exclusive),
+        stanzas=_first(_lists_of_members(manifest)),
+        exclusive=frozenset(_exclusive(manifest)),
+        member_of={role.name: f"{role.source}.member_of" for role in manifest.roles if role.member_of is not None},
         schemas=schemas,
         rules=rules,
         default_rules=default_rules,
@@ -244,7 +250,7 @@ def _bindings(manifest: Manifest, report: Report) -> Iterator[_Binding]:
                 if "profiles" not in manifest.unreadable:
                     report.problem(source, f"unknown profile {show(name)}{known.hint(name)}")
                 continue
-            role = _generated_name(pattern, schema.name, name)
+            role = _filled(pattern, schema.name, name)
             problem = _generated_name_problem(role)
             if problem is not None:
                 report.problem(source, f"the role that the profile {show(name)} generates here {problem}", role=role)
@@ -252,10 +258,20 @@ def _bindings(manifest: Manifest, report: Report) -> Iterator[_Binding]:
             yield _Binding(role, profile, schema, source)
 
 
-def _generated_name(pattern: str, schema: str, profile: str) -> str:
+def _filled(pattern: str, schema: str, profile: str) -> str:
     # In one pass: a schema may be called {profile}.
     words = {"{schema}": schema, "{profile}": profile}
     return re.sub(r"\{(?:schema|profile)\}", lambda match: words[match.group()], pattern)
+
+
+def _generated_config(binding: _Binding) -> Optional[Config]:
+    config = binding.profile.config
+    if config is None:
+        return None
+    return {
+        name: tuple(_filled(text, binding.schema.name, binding.profile.name) for text in value)
+        for name, value in config.items()
+    }
 
 
 def _generated_name_problem(name: str) -> Optional[str]:
@@ -282,6 +298,7 @@ def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: Report) -> 
                 external=entry.external,
                 additive=entry.privilege_reconciliation == "additive",
                 comment=entry.comment,
+                config=entry.config,
                 attributes={name: value for name, value in attributes.items() if value is not None},
             ),
         )
@@ -306,6 +323,7 @@ def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: Report) -> 
             name=binding.role,
             source=binding.source,
             generated=True,
+            config=_generated_config(binding),
             attributes={name: value for name, value in given.items() if value is not None},
         )
     return found
@@ -318,17 +336,34 @@ def _origin(role: DesiredRole) -> str:
 # ---- memberships ---------------------------------------------------------------------------------------------------
 
 
-def _stanza_edges(stanzas: Iterable[MembershipEntry]) -> Iterator[DesiredEdge]:
-    for stanza in stanzas:
-        for member in stanza.members:
-            yield DesiredEdge(
-                group=stanza.role,
-                member=member.name,
-                source=member.source,
-                admin=bool(member.admin),
-                inherit=member.inherit,
-                set=member.set,
-            )
+def _edges(manifest: Manifest) -> Iterator[DesiredEdge]:
+    for group, member, entry in manifest.edges():
+        yield DesiredEdge(
+            group=group,
+            member=member,
+            source=entry.source,
+            admin=bool(entry.admin),
+            inherit=entry.inherit,
+            set=entry.set,
+        )
+
+
+def _lists_of_members(manifest: Manifest) -> Iterator[Tuple[str, str]]:
+    """The groups whose members are listed at the group, each with the place."""
+    for stanza in manifest.memberships:
+        yield stanza.role, stanza.source
+    for role in manifest.roles:
+        if role.members is not None:
+            yield role.name, f"{role.source}.members"
+
+
+def _exclusive(manifest: Manifest) -> Iterator[str]:
+    for stanza in manifest.memberships:
+        if stanza.exclusive:
+            yield stanza.role
+    for role in manifest.roles:
+        if role.members is not None:
+            yield role.name
 
 
 def _unite(edges: Iterable[DesiredEdge], report: Report) -> Dict[Tuple[str, str], DesiredEdge]:
@@ -466,8 +501,8 @@ def _named_roles(manifest: Manifest, roles: Mapping[str, DesiredRole]) -> Iterat
             yield schema.owner, f"{schema.source}.owner"
     for stanza in manifest.memberships:
         yield stanza.role, f"{stanza.source}.role"
-        for member in stanza.members:
-            yield member.name, f"{member.source}.name"
+    for _group, _member, edge in manifest.edges():
+        yield edge.name, edge.place
     for grant in manifest.grants:
         if grant.role is not None and grant.role != privileges.PUBLIC:
             yield grant.role, f"{grant.source}.role"

@@ -62,6 +62,19 @@ class Kind:
         return frozenset(name for name, since in self.privileges.items() if since <= version)
 
 
+#: Parameters that pg_settings does not show, or only to superusers, with their contexts and their first versions, as
+#: far as a role could have them (GUC_NO_SHOW_ALL, GUC_SUPERUSER_ONLY in guc_tables.c; measured on PostgreSQL 14 to 18).
+HIDDEN_SETTINGS: Mapping[str, Tuple[str, int]] = {
+    "role": ("user", OLDEST_SERVER),
+    "session_authorization": ("user", OLDEST_SERVER),
+    "seed": ("user", OLDEST_SERVER),
+    "is_superuser": ("internal", OLDEST_SERVER),
+    "session_preload_libraries": ("superuser", OLDEST_SERVER),
+    "dynamic_library_path": ("superuser", OLDEST_SERVER),
+    "extension_control_path": ("superuser", 18),
+}
+
+
 def _since(*names: str, **later: int) -> Mapping[str, int]:
     return {**dict.fromkeys(names, OLDEST_SERVER), **later}
 

@@ -19,16 +19,20 @@ import hashlib
 #: The setting that holds the key until the transaction ends.
 KEY_SETTING = "role_reconcile.key"
 
-#: Makes the key. Under ``track = 'all'`` pg_stat_statements would keep what runs inside the block, and from 18 on a
-#: warning about an MD5 verifier would quote the statement in the log.
+#: Makes the key. A superuser also switches off, until the transaction ends, what would log or keep statements that run
+#: inside the block; from 18 on a warning about an MD5 verifier would quote the statement.
 PRELUDE = """
+WITH quiet AS (
+    SELECT name, value FROM (VALUES
+        ('pg_stat_statements.track', 'top'), ('auto_explain.log_min_duration', '-1'), ('log_statement_stats', 'off'),
+        ('log_parser_stats', 'off'), ('log_planner_stats', 'off'), ('log_executor_stats', 'off'),
+        ('md5_password_warnings', 'off')) AS v(name, value)
+    WHERE current_setting(name, true) NOT IN (value, 'none')
+      AND (name = 'md5_password_warnings' OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user))
+)
 SELECT set_config('role_reconcile.key',
                   encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'hex'), true),
-       CASE WHEN current_setting('pg_stat_statements.track', true) = 'all'
-                 AND (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
-            THEN set_config('pg_stat_statements.track', 'top', true) END,
-       CASE WHEN current_setting('md5_password_warnings', true) IS NOT NULL
-            THEN set_config('md5_password_warnings', 'off', true) END
+       (SELECT count(set_config(name, value, true)) FROM quiet)
 """
 
 _BLOCK = """DO {quote}

@@ -62,7 +62,8 @@ def failure_of(
     if plan is not None and exc.sqlstate in _COLLISIONS:
         code = "collision"
     message = exc.diag.message_primary or "The server refused a statement"
-    hint = exc.diag.message_hint
+    # What a block raises anew has empty texts where there were none.
+    hint = exc.diag.message_hint or None
     if code == "lock_timeout":
         message = f"Another session holds a lock that the plan has waited 3 seconds for: {message}"
         hint = "Run again when that session, likely one that changes tables, is done."
@@ -74,7 +75,7 @@ def failure_of(
         problems=[Problem(message=message, hint=hint, code=code)],
         sqlstate=exc.sqlstate,
         statement=statement,
-        detail=exc.diag.message_detail,
+        detail=exc.diag.message_detail or None,
         hint=hint,
         plan=plan,
     )

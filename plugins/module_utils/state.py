@@ -24,6 +24,9 @@ class RoleRef(NamedTuple):
     name: str
 
 
+#: A check run's stand-ins for roles that another run makes have OIDs from here down.
+FIRST_ASSUMED = -1_000_000
+
 #: The pseudo-role as a grantee.
 PUBLIC_REF = RoleRef(PUBLIC_OID, "PUBLIC")
 
@@ -33,6 +36,7 @@ class Role:
     """A row of pg_roles. ``valid_until``: microseconds since 1970 UTC, or ``infinity``, which NULL means as well.
 
     ``comment`` is without the record of a password that its last line may be.
+    ``config``: the role's settings for every database, by their names in the catalog.
     """
 
     oid: int
@@ -47,6 +51,7 @@ class Role:
     connection_limit: int = -1
     valid_until: Instant = INFINITY
     comment: Optional[str] = None
+    config: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ref(self) -> RoleRef:
@@ -215,8 +220,23 @@ class DefaultAcl:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A parameter that the server knows. ``context`` is that of pg_settings.
+
+    ``granted``: the executor holds SET on it (PostgreSQL 15).
+    """
+
+    name: str
+    context: str
+    granted: bool = False
+
+
+@dataclass(frozen=True)
 class Server:
-    """Where the run is connected. ``version`` is the major version, ``full_version`` the server's own text."""
+    """Where the run is connected. ``version`` is the major version, ``full_version`` the server's own text.
+
+    ``clock``: the transaction's time by the server, in microseconds since 1970 UTC.
+    """
 
     version: int
     full_version: str
@@ -226,6 +246,9 @@ class Server:
     in_recovery: bool
     session_user: int
     current_user: int
+    clock: Optional[int] = None
+    #: What createrole_self_grant says in this session (PostgreSQL 16): ``inherit`` and ``set``.
+    self_grant: FrozenSet[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -242,6 +265,9 @@ class State:
     named: Tuple[Group, ...] = ()
     default_acls: Tuple[DefaultAcl, ...] = ()
     passwords: PasswordFacts = field(default_factory=PasswordFacts)
+    #: The server's parameters by their folded names; empty where the manifest declares no settings. One that has a
+    #: class and that the server does not know is here only where SET on it is granted, with the context ``custom``.
+    settings: Mapping[str, Setting] = field(default_factory=dict)
     _names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     _schema_names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
@@ -272,9 +298,14 @@ class State:
         """The roles that the run acts as: the login and, when set, ``session_role``."""
         return frozenset((self.server.session_user, self.server.current_user))
 
-    def with_roles(self, roles: Iterable[Role]) -> State:
-        """The state as it will be once these roles exist."""
-        return replace(self, roles={**self.roles, **{role.oid: role for role in roles}}, _names={})
+    def with_roles(self, roles: Iterable[Role], memberships: Iterable[Membership] = ()) -> State:
+        """The state as it will be once these roles exist, and these memberships beside those there are."""
+        return replace(
+            self,
+            roles={**self.roles, **{role.oid: role for role in roles}},
+            memberships=(*self.memberships, *memberships),
+            _names={},
+        )
 
     def with_schemas(self, schemas: Iterable[Schema]) -> State:
         """The state as it will be once these schemas are so."""

@@ -36,6 +36,7 @@ from .changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
     SetPassword,
     Value,
 )
@@ -81,18 +82,18 @@ def statements(
 ) -> List[str]:
     """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
 
-    Roles, attributes, comments, passwords (masked), memberships (removals first where an addition would close a
-    circle), schemas, grants, default privileges, revokes (columns before relations, objects before schemas and
+    Roles, attributes, settings, comments, passwords (masked), memberships (removals first where an addition would close
+    a circle), schemas, grants, default privileges, revokes (columns before relations, objects before schemas and
     databases, leaves before their grantors), what a revoke takes along and the plan keeps, other removals of
     memberships with dependents first.
     """
     composer = _Privileges(inventory, version, brief)
     lends = [change for change in changes if isinstance(change, LendUsage)]
+    additions = [change for change in changes if isinstance(change, AddMember)]
     removals = [change for change in changes if isinstance(change, RemoveMember)]
-    late = sorted(
-        (change for change in removals if not change.early),
-        key=lambda change: (-change.depth, change.group.name, change.member.name),
-    )
+    early = {change.group.oid for change in removals if change.early}
+    # Never RESET ROLE, which goes back to the login and not to session_role.
+    back = sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(session_role) if session_role else sql.SQL("NONE"))
     early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
     # The executor's own come first, so that each other role is set once.
     early_grants.sort(key=lambda item: item.batch.run_as or RoleRef(-1, ""))
@@ -103,21 +104,38 @@ def statements(
     composed: List[Any] = [
         *(_create_role(change) for change in changes if isinstance(change, CreateRole)),
         *_alter_roles(change for change in changes if isinstance(change, AlterRole)),
+        *(_set_config(change) for change in changes if isinstance(change, SetConfig)),
         *(_comment(change) for change in changes if isinstance(change, CommentRole)),
         *(part for change in changes if isinstance(change, CreateStore) for part in creation(change)),
         *(password_statement(change) for change in changes if isinstance(change, SetPassword)),
-        *(_remove_member(change) for change in removals if change.early),
-        *_add_members(change for change in changes if isinstance(change, AddMember)),
-        *(_create_schema(change) for change in changes if isinstance(change, CreateSchema)),
-        *(_alter_schema_owner(change) for change in changes if isinstance(change, AlterSchemaOwner)),
-        *_sections(early_grants, lends, session_role),
-        *_defaults([change for change in changes if isinstance(change, GrantDefault)]),
-        *_defaults([change for change in changes if isinstance(change, RevokeDefault)]),
-        *_sections(revokes, lends, session_role),
-        *_sections(late_grants, lends, session_role),
-        *(_remove_member(change) for change in late),
+        # What an early removal takes along is granted anew before it.
+        *_add_members(change for change in additions if change.exists and change.group.oid in early),
+        *(_remove_member(change) for change in early_removals(removals)),
+        *_add_members(change for change in additions if not (change.exists and change.group.oid in early)),
+        *_in_names([(c.run_as, _create_schema(c)) for c in changes if isinstance(c, CreateSchema)], back),
+        *_in_names([(c.run_as, _alter_schema_owner(c)) for c in changes if isinstance(c, AlterSchemaOwner)], back),
+        *_sections(early_grants, lends, back),
+        *_in_names(_defaults([change for change in changes if isinstance(change, GrantDefault)]), back),
+        *_in_names(_defaults([change for change in changes if isinstance(change, RevokeDefault)]), back),
+        *_sections(revokes, lends, back),
+        *_sections(late_grants, lends, back),
+        *(_remove_member(change) for change in late_removals(removals)),
     ]
     return [text(statement) for statement in composed]
+
+
+def early_removals(changes: Iterable[RemoveMember]) -> List[RemoveMember]:
+    """The removals of memberships that make room for others, in their order: dependents first."""
+    return sorted((change for change in changes if change.early), key=_dependents_first)
+
+
+def late_removals(changes: Iterable[RemoveMember]) -> List[RemoveMember]:
+    """The removals of memberships that come last, in their order: dependents first."""
+    return sorted((change for change in changes if not change.early), key=_dependents_first)
+
+
+def _dependents_first(change: RemoveMember) -> Tuple[int, int, str, str]:
+    return change.late, -change.depth, change.group.name, change.member.name
 
 
 def text(composed: Any) -> str:
@@ -188,6 +206,15 @@ def _alter_roles(changes: Iterable[AlterRole]) -> Iterator[Any]:
         merged[change.role].update(change.attributes)
     for ref, attributes in merged.items():
         yield sql.SQL("ALTER ROLE {} {}").format(role(ref), _attributes(attributes))
+
+
+def _set_config(change: SetConfig) -> Any:
+    # Each part by itself, as in _name.
+    name = sql.Identifier(*change.name.split("."))
+    if change.value is None:
+        return sql.SQL("ALTER ROLE {} RESET {}").format(role(change.role), name)
+    value = sql.SQL(", ").join([sql.Literal(element) for element in change.value])
+    return sql.SQL("ALTER ROLE {} SET {} = {}").format(role(change.role), name, value)
 
 
 def _comment(change: CommentRole) -> Any:
@@ -396,11 +423,21 @@ def _privilege(name: str, columns: Tuple[str, ...]) -> Any:
     return sql.SQL("{} ({})").format(word, sql.SQL(", ").join([sql.Identifier(column) for column in columns]))
 
 
-def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], session_role: Optional[str]) -> Iterator[Any]:
+def _in_names(composed: Iterable[Tuple[Optional[RoleRef], Any]], back: Any) -> Iterator[Any]:
+    """The statements with the role set in whose name each runs; the executor's own come first."""
+    ordered = sorted(composed, key=lambda item: item[0] or RoleRef(0, ""))
+    for run_as, found in itertools.groupby(ordered, key=lambda item: item[0]):
+        if run_as is not None:
+            yield sql.SQL("SET LOCAL ROLE {}").format(role(run_as))
+        for _run_as, statement in found:
+            yield statement
+        if run_as is not None:
+            yield back
+
+
+def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], back: Any) -> Iterator[Any]:
     """The statements with the role set in whose name each runs, and a schema lent where that role cannot use it."""
     lenders = {(lend.role, lend.schema): lend.run_as for lend in lends}
-    # Never RESET ROLE, which goes back to the login and not to session_role.
-    back = sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(session_role) if session_role else sql.SQL("NONE"))
     for run_as, found in itertools.groupby(composed, key=lambda item: item.batch.run_as):
         section = list(found)
         if run_as is None:
@@ -441,12 +478,18 @@ def _name(item: Object, schema: Optional[str], keyword: str) -> Any:
     return sql.SQL("{}({})").format(name, sql.SQL(item.arguments))
 
 
-def _defaults(changes: Sequence[Union[GrantDefault, RevokeDefault]]) -> Iterator[Any]:
-    alike: Dict[Tuple[RoleRef, str, Tuple[str, ...], bool, bool, bool], Dict[Optional[str], List[RoleRef]]] = {}
+def _defaults(
+    changes: Sequence[Union[GrantDefault, RevokeDefault]],
+) -> Iterator[Tuple[Optional[RoleRef], Any]]:
+    alike: Dict[
+        Tuple[Optional[RoleRef], RoleRef, str, Tuple[str, ...], bool, bool, bool],
+        Dict[Optional[str], List[RoleRef]],
+    ] = {}
     for change in changes:
         revoke = isinstance(change, RevokeDefault)
         option = change.option_only if isinstance(change, RevokeDefault) else change.with_grant_option
         key = (
+            change.run_as,
             change.owner,
             change.kind,
             _ordered(change.privileges, change.kind),
@@ -455,7 +498,7 @@ def _defaults(changes: Sequence[Union[GrantDefault, RevokeDefault]]) -> Iterator
             change.schema is None,
         )
         alike.setdefault(key, {}).setdefault(change.schema, []).append(change.grantee)
-    for (owner, kind, privileges, revoke, option, _layer), by_schema in alike.items():
+    for (run_as, owner, kind, privileges, revoke, option, _layer), by_schema in alike.items():
         same: Dict[Tuple[RoleRef, ...], List[Optional[str]]] = defaultdict(list)
         for schema, grantees in by_schema.items():
             same[tuple(sorted(grantees, key=lambda ref: ref.name))].append(schema)
@@ -467,7 +510,7 @@ def _defaults(changes: Sequence[Union[GrantDefault, RevokeDefault]]) -> Iterator
             head = sql.SQL("ALTER DEFAULT PRIVILEGES FOR ROLE {}{}").format(role(owner), place)
             if revoke:
                 only = sql.SQL("GRANT OPTION FOR " if option else "")
-                yield sql.SQL("{} REVOKE {}{} ON {} FROM {}").format(head, only, words, keyword, _roles(names))
+                yield run_as, sql.SQL("{} REVOKE {}{} ON {} FROM {}").format(head, only, words, keyword, _roles(names))
             else:
                 end = sql.SQL(" WITH GRANT OPTION" if option else "")
-                yield sql.SQL("{} GRANT {} ON {} TO {}{}").format(head, words, keyword, _roles(names), end)
+                yield run_as, sql.SQL("{} GRANT {} ON {} TO {}{}").format(head, words, keyword, _roles(names), end)

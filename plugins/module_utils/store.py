@@ -20,6 +20,7 @@ try:
 except ImportError:  # the module reports the missing library before it composes anything
     pass
 
+from .masking import MASK
 from .privileges import STORE_SCHEMA
 
 if TYPE_CHECKING:
@@ -153,12 +154,14 @@ def deletion(roles: Sequence[int]) -> Any:
     return sql.SQL("DELETE FROM {} WHERE role IN ({})").format(table_name(), listed)
 
 
-def insertion(rows: Iterable[Tuple[int, bytes]], system_identifier: str) -> Any:
-    """Writes rows, new ones and known ones."""
+def insertion(rows: Iterable[Tuple[int, bytes]], system_identifier: str, *, masked: bool = False) -> Any:
+    """Writes rows, new ones and known ones. ``masked``: as it may be shown."""
     values = sql.SQL(", ").join(
         [
             sql.SQL("({}, {}, {}::bytea)").format(
-                sql.Literal(oid), sql.Literal(system_identifier), sql.Literal("\\x" + fingerprint.hex())
+                sql.Literal(oid),
+                sql.Literal(system_identifier),
+                sql.Literal(MASK if masked else "\\x" + fingerprint.hex()),
             )
             for oid, fingerprint in rows
         ]

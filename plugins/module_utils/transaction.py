@@ -21,6 +21,7 @@ from . import catalog
 from .diff.passwords import PasswordOptions
 from .failure import Failure
 from .sending import failure_of, send
+from .state import State
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -36,6 +37,10 @@ PINS: Mapping[str, str] = {
     "client_encoding": "'UTF8'",
     "bytea_output": "hex",
     "array_nulls": "on",
+    # These write the tree of a statement to the log, and so the secret in it.
+    "debug_print_parse": "off",
+    "debug_print_rewritten": "off",
+    "debug_print_plan": "off",
     "client_min_messages": "warning",
     "idle_in_transaction_session_timeout": "0",
 }
@@ -55,7 +60,8 @@ class Settings:
     """How a run is run, beside the policy options.
 
     ``lock_timeout``: seconds to wait for the turn. ``statement_timeout``: seconds, 0 for none. ``key_file``: where a
-    fingerprint key is to be made. ``reconnect`` opens a second connection, after the first was lost.
+    fingerprint key is to be made. ``reconnect`` opens a second connection, after the first was lost. ``seen`` is told
+    the state, whatever becomes of the run.
     """
 
     check_mode: bool = False
@@ -70,6 +76,7 @@ class Settings:
     max_drops: Optional[int] = None
     max_revokes: Optional[int] = None
     reconnect: Optional[Callable[[], Any]] = None
+    seen: Callable[[State], None] = lambda _state: None
 
     @property
     def writes(self) -> bool:

@@ -45,7 +45,7 @@ options:
     description:
       - Privilege templates by name. Each schema that lists a profile in O(schemas[].profiles) gets a role, named by O(role_pattern),
         with the profile's privileges in that schema.
-      - A profile is a dict with the keys C(login), C(inherit), C(grants) and C(default_privileges), all optional.
+      - A profile is a dict with the keys C(login), C(inherit), C(config), C(grants) and C(default_privileges), all optional.
       - 'An item of C(grants) looks like one of O(grants), without C(role) and without C(object.schema): a target of the
         type V(schema) is the bound schema, every other target lies in it.'
       - An item of C(default_privileges) has C(privileges), C(on_type), C(with_grant_option) and C(ensure). The owner is
@@ -188,11 +188,40 @@ options:
         type: str
         aliases:
           - password_valid_until
+      config:
+        description:
+          - 'Settings of the role in every database, as C(ALTER ROLE ... SET) makes them. A given dict is the whole truth:
+            settings that it does not name are reset one by one, so V({}) resets them all. Settings for single databases
+            are never touched.'
+          - Names are compared without case. Values are text, numbers or booleans (V(on) and V(off)); a list such as C(search_path)
+            is one text with commas, its elements as they are stored, in double quotes where they need them, and is compared
+            element by element.
+          - 'In effect when omitted: untouched.'
+        type: dict
+      member_of:
+        description:
+          - 'The groups that the role is a member of: names, or dicts with the keys C(name), C(admin), C(inherit) and C(set),
+            which mean what they mean in O(memberships[].members).'
+          - 'Every membership of the role is then exactly this list, with what O(memberships) and O(roles[].members) say
+            about the role: it leaves any other group, also an external, predefined or undeclared one. V([]) means that
+            it is a member of nothing.'
+          - 'In effect when omitted: the role''s memberships are managed from the groups'' side only.'
+        type: list
+        elements: raw
+      members:
+        description:
+          - The members of the role, written like O(roles[].member_of).
+          - They are then exactly this list, with what O(memberships) and O(roles[].member_of) say about the role, also
+            where the role is external. V([]) means that it has none.
+          - 'In effect when omitted: as O(memberships) says.'
+        type: list
+        elements: raw
       external:
         description:
           - Whether someone else creates, alters and drops the role and sets its password. It must exist, and takes no attributes,
-            no password and no comment.
-          - Its memberships in managed groups and the privileges granted to it are managed all the same.
+            no settings, no password and no comment.
+          - Its memberships in managed groups and the privileges granted to it are managed all the same, and it may have
+            O(roles[].member_of) and O(roles[].members).
           - 'In effect when omitted: V(false).'
         type: bool
       privilege_reconciliation:
@@ -207,7 +236,8 @@ options:
           - additive
   memberships:
     description:
-      - Which roles are members of which.
+      - 'Which roles are members of which. O(roles[].member_of) and O(roles[].members) say the same in other words: the
+        three together are one set of memberships. The same one twice with different options is an error.'
     type: list
     elements: dict
     suboptions:

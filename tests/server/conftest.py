@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,3 +99,14 @@ def db(server: Cluster, runner: Runner) -> Iterator[Database]:
     database = Database(server, runner)
     yield database
     database.close()
+
+
+@pytest.fixture(params=["superuser", "createrole"])
+def executor(request: pytest.FixtureRequest, db: Database) -> Callable[..., dict[str, Any]]:
+    """Who runs the module: a superuser, or a CREATEROLE admin of the roles that the function is called with.
+
+    The function returns the options to run as that executor.
+    """
+    if request.param == "superuser":
+        return lambda *roles: {}
+    return db.admin

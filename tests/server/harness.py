@@ -167,11 +167,18 @@ class Runner:
 
     @staticmethod
     def process(
-        arguments: dict[str, Any], environment: dict[str, str], module: str, blocked: tuple[str, ...]
+        arguments: dict[str, Any],
+        environment: dict[str, str],
+        module: str,
+        blocked: tuple[str, ...] = (),
+        prelude: str = "",
     ) -> subprocess.Popen[str]:
-        """The module as a program of its own with its arguments on standard input; ``blocked`` libraries are missing."""
+        """The module as a program of its own with its arguments on standard input.
+
+        ``blocked`` libraries are missing. ``prelude`` is Python that runs before the module is imported.
+        """
         code = (
-            f"import runpy, sys\nfor name in {blocked!r}: sys.modules[name] = None\n"
+            f"import runpy, sys\nfor name in {blocked!r}: sys.modules[name] = None\n{prelude}\n"
             f"sys.argv = [{module!r}]\n"
             f"runpy.run_module({f'{COLLECTION}.plugins.modules.{module}'!r}, run_name='__main__')\n"
         )
@@ -247,7 +254,9 @@ def check_shape(result: Result, *, check: bool, diff: bool) -> None:
     assert result.suppressed_revoke_count == count or result.get("truncated")
     assert sum(result.summary["suppressed_revokes"].values()) == result.suppressed_revoke_count
     counted = sum(sum(result.summary[section].values()) for section in SUMMARY)
-    assert bool(counted) == result.changed, f"the summary counts {counted} changes"
+    # The store of fingerprints is made by statements that change nobody's access.
+    plain = [statement for statement in result.sql if "role_reconcile" not in statement]
+    assert bool(counted) == bool(plain), f"the summary counts {counted} changes"
     if diff:
         assert isinstance(result.get("diff"), list)
     else:
@@ -495,12 +504,73 @@ class Database:
         return self.value(f"SELECT {name} FROM pg_roles WHERE rolname = %s", role)
 
     def snapshot(self) -> dict[str, str]:
-        """Owners, ACLs, roles, memberships, comments and settings of the whole database and cluster."""
+        """Owners, ACLs, roles with their passwords, memberships, comments and settings, and the fingerprint records."""
         rows = self.query(_SNAPSHOT.format(acl=_Acl()))
+        rows += [(f"record {oid}", record) for oid, record in self.records().items()]
         found: dict[str, str] = {}
         for key, value in sorted(rows):
             found[key] = found[key] + " & " + value if key in found else value
         return found
+
+    # Passwords
+
+    def verifier(self, role: str) -> str | None:
+        """What PostgreSQL keeps instead of the role's password."""
+        value: str | None = self.value("SELECT rolpassword FROM pg_authid WHERE rolname = %s", role)
+        return value
+
+    def logs_in(self, role: str, password: str, *, md5: bool = False) -> bool:
+        """Whether the role gets in over TCP with this password; with ``md5`` also where PostgreSQL keeps an md5 hash.
+
+        The socket trusts everybody, so it would prove nothing.
+        """
+        try:
+            psycopg.connect(
+                host="127.0.0.1",
+                port=self.server.port,
+                user=role,
+                password=password,
+                dbname="postgres" if md5 else self.name,
+                client_encoding="utf8",
+            ).close()
+        except psycopg.OperationalError as error:
+            # 28P01 and 28000: libpq does not hand on the code of a refused connection.
+            if re.search(r"FATAL: +(password authentication failed for user|role .* is not permitted to log in)", str(error)):  # fmt: skip
+                return False
+            raise
+        return True
+
+    def records(self) -> dict[int, str]:
+        """The records of the fingerprint store ``table`` by role OID, each as one text."""
+        if self.value("SELECT to_regclass('role_reconcile.password_fingerprint') IS NULL"):
+            return {}
+        columns = [row[0] for row in self.query(
+            "SELECT attname::text FROM pg_attribute WHERE attrelid = 'role_reconcile.password_fingerprint'::regclass"
+            " AND attnum > 0 AND NOT attisdropped AND atttypid = 'oid'::regtype"
+        )]  # fmt: skip
+        (key,) = columns
+        return dict(self.query(f'SELECT "{key}", f::text FROM role_reconcile.password_fingerprint f ORDER BY 1'))
+
+    def record(self, role: str) -> str | None:
+        """The role's record in the table."""
+        return self.records().get(self.value("SELECT oid FROM pg_roles WHERE rolname = %s", role))
+
+    def comment(self, role: str) -> str | None:
+        """The role's comment as PostgreSQL keeps it: with the store ``comment`` its last line is a record."""
+        value: str | None = self.value(
+            "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s", role
+        )
+        return value
+
+    def admin(self, *roles: str, name: str = "adm") -> dict[str, Any]:
+        """Make a CREATEROLE login that may manage these roles and create the store. Returns the options to run as it."""
+        if not self.query("SELECT FROM pg_roles WHERE rolname = %s", name):
+            self.sql(f'CREATE ROLE "{name}" LOGIN CREATEROLE; GRANT CREATE ON DATABASE {self.name} TO "{name}"')
+        if self.version >= 16:
+            # Before, CREATEROLE alone reaches every role that is no superuser.
+            for role in roles:
+                self.sql(f'GRANT "{role}" TO "{name}" WITH ADMIN OPTION, INHERIT FALSE, SET FALSE')
+        return {"login_user": name}
 
     @contextmanager
     def statements(self) -> Iterator[list[str]]:
@@ -524,7 +594,14 @@ class Database:
     # The module
 
     def arguments(
-        self, manifest: Manifest | None = None, *, check: bool = False, diff: bool = False, **options: Any
+        self,
+        manifest: Manifest | None = None,
+        *,
+        check: bool = False,
+        diff: bool = False,
+        verbosity: int = 0,
+        remote_tmp: str = "~/.ansible/tmp",
+        **options: Any,
     ) -> dict[str, Any]:
         """What Ansible would hand to the module. An option given as None is left out."""
         sections = yaml.safe_load(manifest) if isinstance(manifest, str) else manifest
@@ -544,37 +621,46 @@ class Database:
                 "_ansible_module_name": f"pg_access.reconcile.{MODULE}",
                 "_ansible_no_log": False,
                 "_ansible_debug": False,
-                "_ansible_verbosity": 0,
+                "_ansible_verbosity": verbosity,
+                # From ansible-core 2.19 on the result has an invocation only when this asks for it, as -vvv does.
+                "_ansible_inject_invocation": verbosity >= 3,
                 "_ansible_keep_remote_files": False,
-                "_ansible_remote_tmp": "~/.ansible/tmp",
+                "_ansible_remote_tmp": remote_tmp,
                 "_ansible_syslog_facility": "LOG_USER",
                 "_ansible_shell_executable": "/bin/sh",
                 "_ansible_version": "2.0",
             }
         }
 
-    def reconcile(
+    def raw(
         self,
         manifest: Manifest | None = None,
         *,
-        check: bool = False,
-        diff: bool = False,
         process: bool = False,
         environment: dict[str, str] | None = None,
         blocked: tuple[str, ...] = (),
+        prelude: str = "",
         timeout: float = 60,
         **options: Any,
-    ) -> Result:
-        """Run the module once. ``process``: as a program of its own. ``blocked``: libraries that are not installed."""
-        arguments = self.arguments(manifest, check=check, diff=diff, **options)
+    ) -> tuple[str, str, int]:
+        """Run the module once: standard output, standard error and exit code as they are.
+
+        ``process``: as a program of its own. ``blocked``: libraries that are not installed. ``prelude``: see Runner.
+        """
+        arguments = self.arguments(manifest, **options)
         variables = module_environment(**(environment or {}))
-        if process or blocked:
-            program = self.runner.process(arguments, variables, MODULE, blocked)
+        if process or blocked or prelude:
+            program = self.runner.process(arguments, variables, MODULE, blocked, prelude)
             self._processes.append(program)
             stdout, stderr = program.communicate(timeout=timeout)
-            result = parse(stdout, stderr, program.returncode)
-        else:
-            result = parse(*self.runner.forked(arguments, variables, MODULE, timeout))
+            return stdout, stderr, program.returncode
+        return self.runner.forked(arguments, variables, MODULE, timeout)
+
+    def reconcile(
+        self, manifest: Manifest | None = None, *, check: bool = False, diff: bool = False, **options: Any
+    ) -> Result:
+        """Run the module once. The options are those of ``raw`` and of the module."""
+        result = parse(*self.raw(manifest, check=check, diff=diff, **options))
         check_shape(result, check=check, diff=diff)
         return result
 
@@ -598,7 +684,9 @@ class Database:
             assert result[key] == predicted[key], f"the check run predicted another {key}"
         after = self.snapshot()
         if not result.changed:
-            assert after == before, "it says that nothing changed"
+            # Records are the module's own business: writing one is no change.
+            plain = [{key: value for key, value in side.items() if not key.startswith("record ")} for side in (before, after)]  # fmt: skip
+            assert plain[0] == plain[1], "it says that nothing changed"
         for check in (True, False):
             again = self.reconcile(manifest, check=check, **options)
             assert not again.failed, again

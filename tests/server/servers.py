@@ -64,8 +64,10 @@ log_line_prefix = '%m [%p] %u@%d '
 timezone = 'UTC'
 """
 
+#: Over TCP the database postgres lets roles with md5 passwords in too, every other one takes SCRAM only.
 _HBA = """
 local all all trust
+host postgres all 127.0.0.1/32 md5
 host all all 127.0.0.1/32 scram-sha-256
 """
 
@@ -327,7 +329,6 @@ def _template(version: int) -> Path:
             raise ServerError(f"initdb of PostgreSQL {version} failed: {done.stderr.strip()}")
         with (folder / "data" / "postgresql.conf").open("a") as stream:
             stream.write(_SETTINGS)
-        (folder / "data" / "pg_hba.conf").write_text(_HBA)
         (folder / "release").write_text(str(release))
         password.unlink()
         making = Path(tempfile.mkdtemp(prefix=f".template-{version}-", dir=servers_directory()))
@@ -389,8 +390,11 @@ def _sweep() -> None:
                 pass
 
 
-def start(version: int, settings: str = "") -> Server:
-    """Start a fresh server of this major version. It ends with this process at the latest."""
+def start(version: int, settings: str = "", hba: str = "") -> Server:
+    """Start a fresh server of this major version. It ends with this process at the latest.
+
+    ``settings`` and ``hba`` are more lines of postgresql.conf and pg_hba.conf.
+    """
     template = _template(version)
     programs = binaries(version)
     assert programs is not None
@@ -403,6 +407,7 @@ def start(version: int, settings: str = "") -> Server:
     directory.chmod(0o755)
     try:
         _copy(template / "data", directory / "data")
+        (directory / "data" / "pg_hba.conf").write_text(_HBA + hba)
         for _attempt in range(5):
             server = _start(version, programs, directory, settings)
             if server:

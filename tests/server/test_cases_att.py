@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Cases ATT and MGD: role attributes, and executors that are no superusers."""
+"""Cases ATT: role attributes."""
 
 from __future__ import annotations
 
@@ -30,6 +30,20 @@ def test_ATT_02_limit_zero(db: Database) -> None:
 @pytest.mark.parametrize("limit", [-2, 99999999999, "many", True, 1.5])
 def test_ATT_02_impossible_limits(db: Database, limit: object) -> None:
     db.rejects({"roles": [{"name": "r", "connection_limit": limit}]}, "roles[0].connection_limit")
+
+
+def test_ATT_01_every_limit_after_every_other(db: Database) -> None:
+    limits = (-1, 0, 1, 2147483647)
+    pairs = {f"r{have}to{limit}": (have, limit) for have in (None, *limits) for limit in limits}
+    for name, (have, _limit) in pairs.items():
+        if have is not None:
+            db.sql(f'CREATE ROLE "{name}" CONNECTION LIMIT {have}')
+    result = db.converge(
+        {"roles": [{"name": name, "connection_limit": limit} for name, (_have, limit) in pairs.items()]}
+    )
+    assert len(result.sql) == len(pairs) - len(limits)
+    for name, (_have, limit) in pairs.items():
+        assert db.attribute(name, "rolconnlimit") == limit
 
 
 @pytest.mark.parametrize("want", ["{name: r}", "{name: r, valid_until: infinity}"])
@@ -66,6 +80,42 @@ def test_ATT_03_instants_that_python_has_no_type_for(db: Database, have: str) ->
     assert len(db.converge("roles: [{name: r}]").sql) == 1
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["0001-01-01T00:00:00Z", "0044-03-15T12:00:00+05:45", "1582-10-04T00:00:00Z", "1969-12-31T23:59:59.999999Z",
+     "2030-03-31T02:45:00+12:45", "2030-10-27T02:30:00.5+02:00", "9999-12-31T23:59:59.999999Z"],
+)  # fmt: skip
+@pytest.mark.parametrize("where", ["ROLE ex", "DATABASE {}"])
+def test_ATT_03_sessions_with_odd_dates(db: Database, value: str, where: str) -> None:
+    name = db.value("SELECT quote_ident(current_database())")
+    db.sql("CREATE ROLE ex SUPERUSER LOGIN")
+    for setting in ("DateStyle = 'German, DMY'", "TimeZone = 'Pacific/Chatham'", "IntervalStyle = 'sql_standard'"):
+        db.sql(f"ALTER {where.format(name)} SET {setting}")
+    db.converge({"roles": [{"name": "r", "valid_until": value}]}, login_user="ex")
+    stored = "SELECT to_char(rolvaliduntil AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US') FROM pg_roles WHERE rolname = 'r'"
+    # Year 1 to 9999 in UTC, so that it is the same whatever the session.
+    assert db.value(
+        f"SELECT ({stored}) = to_char(%s::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')", value
+    )
+    db.sql("DROP ROLE r; CREATE ROLE r VALID UNTIL 'infinity'")
+    assert len(db.converge({"roles": [{"name": "r", "valid_until": value}]}, login_user="ex").sql) == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "words"),
+    [("now() - interval '1 second'", "is in the past"), ("now() + interval '13 days 23 hours'", "is less than 14 days away"),
+     ("now() + interval '14 days 1 hour'", None), ("'infinity'::timestamptz", None)],
+)  # fmt: skip
+def test_ATT_an_expiry_that_is_over_or_near_is_a_warning(db: Database, until: str, words: str | None) -> None:
+    value = db.value(f"SELECT to_char(({until}) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')") or "infinity"
+    result = db.converge({"roles": [{"name": "near", "valid_until": value}, {"name": "other"}]})
+    found = [text for text in result.warnings if "valid_until" in text]
+    assert len(found) == (1 if words else 0)
+    if words:
+        assert "role near: valid_until " in found[0]
+        assert found[0].endswith(words)
+
+
 def test_ATT_06_only_what_differs_is_altered(db: Database) -> None:
     db.sql("CREATE ROLE adm LOGIN CREATEROLE")
     db.connect(user="adm").execute("CREATE ROLE r")
@@ -88,10 +138,30 @@ def test_ATT_06_an_executor_creates_a_role_without_special_attributes(db: Databa
     assert db.attribute("n", "rolcanlogin") is True
 
 
-def test_ATT_07_settings_come_later(db: Database) -> None:
+@pytest.mark.parametrize("exists", [True, False])
+def test_ATT_07_list_settings(db: Database, exists: bool) -> None:
+    """More in test_config.py."""
+    if exists:
+        # What others leave when they send a list as one literal.
+        db.sql("CREATE ROLE r; ALTER ROLE r SET search_path = 'app-x, \"$user\", public'")
+    db.converge(
+        {
+            "roles": [
+                {
+                    "name": "r",
+                    "config": {"search_path": 'app-x, "$user", public', "session_preload_libraries": "a, b c"},
+                }
+            ]
+        }
+    )
+    assert set(db.attribute("r", "rolconfig")) == {
+        'search_path="app-x", "$user", public',
+        'session_preload_libraries=a, "b c"',
+    }
+
+
+def test_ATT_07_without_the_key_settings_are_nobodys_business(db: Database) -> None:
     db.sql("CREATE ROLE r; ALTER ROLE r SET work_mem = '8MB'")
-    db.fails("roles: [{name: r, config: {search_path: [a, b]}}]", "not_supported", "roles[0].config")
-    # Without the key they are nobody's business.
     db.silent("roles: [{name: r}]")
 
 
@@ -102,6 +172,15 @@ def test_ATT_09_comment(db: Database, comment: str | None) -> None:
     assert len(result.sql) == (0 if comment in (None, "by hand") else 1)
     stored = db.value("SELECT shobj_description('r'::regrole, 'pg_authid')")
     assert stored == ("by hand" if comment is None else comment or None)
+
+
+def test_ATT_09_comment_of_a_new_role(db: Database) -> None:
+    text = 'it\'s "new"\n\ttwo \\ lines; -- %s ü€'
+    result = db.converge({"roles": [{"name": "r", "comment": text}, {"name": "plain", "comment": ""}]})
+    assert len(result.matching("COMMENT ON ROLE")) == 1
+    assert db.value("SELECT shobj_description('r'::regrole, 'pg_authid')") == text
+    db.converge({"roles": [{"name": "r", "comment": ""}]})
+    assert db.value("SELECT count(*) FROM pg_shdescription WHERE objoid = 'r'::regrole") == 0
 
 
 @pytest.mark.parametrize("mode", ["authoritative", "adopt", "additive"])
@@ -151,116 +230,3 @@ def test_ATT_pg_authid_is_not_read(db: Database) -> None:
     with db.statements() as sent:
         db.converge("roles: [{name: r}]", login_user="adm")
     assert not [statement for statement in sent if "FROM pg_authid" in statement or "FROM pg_shadow" in statement]
-
-
-# Managed services
-
-
-def test_MGD_01_no_helper_membership(db: Database) -> None:
-    db.sql(
-        "CREATE ROLE adm LOGIN CREATEROLE; CREATE ROLE o; CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int)",
-        "ALTER TABLE s.t OWNER TO o; GRANT USAGE ON SCHEMA s TO adm; GRANT SELECT ON s.t TO adm WITH GRANT OPTION",
-    )
-    before = db.edges()
-    grant = "grants: [{role: r, privileges: [%s], object: {type: table, schema: s, name: t}}]"
-    # With the grant option it works as the executor itself. Additive, so that nothing is about adm's own privileges.
-    result = db.reconcile("assume_roles: [r]\n" + grant % "SELECT", login_user="adm", reconciliation_mode="additive")
-    assert not result.failed, result
-    assert "r=r/adm" in (db.acl("s.t") or ())
-    assert db.edges() == before
-    snapshot = db.snapshot()
-    result = db.reconcile(
-        "assume_roles: [r]\n" + grant % "SELECT, INSERT", login_user="adm", reconciliation_mode="additive"
-    )
-    assert result.failed
-    assert "t" in result.text
-    assert db.snapshot() == snapshot
-
-
-@pytest.mark.versions(min=16)
-def test_MGD_02_createrole_from_16_on(db: Database) -> None:
-    db.sql("CREATE ROLE cr LOGIN CREATEROLE; CREATE ROLE g; CREATE ROLE m")
-    before = db.snapshot()
-    result = db.reconcile(
-        "roles: [{name: g}, {name: m, connection_limit: 3}]\nmemberships: [{role: g, members: [{name: m}]}]",
-        login_user="cr",
-    )
-    assert result.failed
-    assert result.error_code in ("insufficient_privilege", "server_error")
-    assert db.snapshot() == before
-    # Roles that it creates itself it can manage at once.
-    db.converge(
-        "roles: [{name: g2}, {name: m2, connection_limit: 3}]\nmemberships: [{role: g2, members: [{name: m2}]}]",
-        login_user="cr",
-    )
-
-
-@pytest.mark.versions(max=15)
-def test_MGD_02_createrole_before_16(db: Database) -> None:
-    db.sql("CREATE ROLE cr LOGIN CREATEROLE; CREATE ROLE g; CREATE ROLE m")
-    db.converge(
-        "roles: [{name: g}, {name: m, connection_limit: 3}]\nmemberships: [{role: g, members: [{name: m}]}]",
-        login_user="cr",
-    )
-
-
-def test_MGD_05_through_session_role(db: Database) -> None:
-    db.sql('CREATE ROLE "Bo""ss" CREATEROLE; CREATE ROLE lo LOGIN NOINHERIT; GRANT "Bo""ss" TO lo')
-    result = db.converge("roles: [{name: n, login: true}]", login_user="lo", session_role='Bo"ss')
-    assert db.attribute("n", "rolcanlogin") is True
-    assert result.server["executor"]
-    db.fails("roles: [{name: n2}]", ("insufficient_privilege", "object_missing", "server_error", "connection_failed"), "absent_role",
-             login_user="lo", session_role="absent_role")  # fmt: skip
-    db.sql("CREATE ROLE stranger")
-    db.fails("roles: [{name: n2}]", ("insufficient_privilege", "server_error", "connection_failed"), "stranger", login_user="lo",
-             session_role="stranger")  # fmt: skip
-
-
-def test_MGD_05_the_owner_is_the_grantor(db: Database) -> None:
-    db.sql("CREATE ROLE boss SUPERUSER; CREATE ROLE lo LOGIN; GRANT boss TO lo; CREATE ROLE r; CREATE SCHEMA s")
-    db.sql("CREATE ROLE o; CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO o")
-    db.converge(
-        "roles: [{name: r}]\nschemas: [{name: s}]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, "
-        "schema: s, name: t}}]",
-        login_user="lo",
-        session_role="boss",
-    )
-    assert "r=r/o" in (db.acl("s.t") or ())
-
-
-@pytest.mark.versions(min=16)
-def test_MGD_06_createrole_self_grant(db: Database) -> None:
-    db.sql(
-        "CREATE ROLE cr LOGIN CREATEROLE; ALTER ROLE cr SET createrole_self_grant = 'set, inherit'; "
-        "CREATE SCHEMA s AUTHORIZATION cr"
-    )
-    manifest = """
-        roles: [{name: k}, {name: r}]
-        schemas: [{name: s}]
-        default_privileges: [{owner: k, schema: s, grant: [{role: r, privileges: [SELECT], on_type: table}]}]
-    """
-    result = db.reconcile(manifest, login_user="cr")
-    assert not result.failed, result
-    assert ("k", "s", "r") in db.defaults()
-    again = db.reconcile(manifest, login_user="cr")
-    assert again.sql == [], "the rows that PostgreSQL made by itself are not drift"
-
-
-def test_MGD_07_schemas_are_asked_for_by_oid(db: Database) -> None:
-    with db.statements() as sent:
-        db.reconcile('scope: {schemas: ["*_*"]}', check=True)
-    assert not [statement for statement in sent if "has_schema_privilege(nspname" in statement.replace(" ", "")]
-
-
-def test_MGD_08_a_statement_that_the_server_refuses(db: Database) -> None:
-    """The text of the server is passed on with the statement, and the whole run is rolled back."""
-    db.sql("CREATE ROLE cr LOGIN CREATEROLE; CREATE ROLE r")
-    before = db.snapshot()
-    result = db.reconcile("roles: [{name: n1}, {name: n2, superuser: true}]", login_user="cr")
-    assert result.failed
-    assert result.error_code in ("insufficient_privilege", "server_error")
-    if result.error_code == "server_error":
-        assert result.sqlstate == "42501"
-        assert "n2" in result.statement
-    assert result.plan, "a plan was made, so it is shown"
-    assert db.snapshot() == before

@@ -15,7 +15,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 from ..changes import Change, CommentRole, CreateStore, SetPassword
 from ..keys import EXAMPLE
 from ..manifest.model import Password
-from ..passwords import MD5, SCRAM, fingerprint, matches, verifier_kind
+from ..passwords import MD5, SCRAM, fingerprint, matches, may_be_taken_as_verifier, verifier_kind
 from ..policy import DesiredRole, Policy
 from ..privileges import PUBLIC_OID
 from ..problems import Problem
@@ -133,7 +133,9 @@ def _fits(password: Password, stored: Optional[str], role: Role, server: str) ->
         return False
     if password.verifier:
         return hmac.compare_digest(stored.encode(), password.text.encode())
-    wanted = SCRAM if password.encryption == "scram-sha-256" else MD5 if server == "md5" else SCRAM
+    # What looks like a verifier goes out as SCRAM whoever is to hash, or the server would store it as it is.
+    hashed_there = password.encryption == "server" and not may_be_taken_as_verifier(password.text)
+    wanted = MD5 if hashed_there and server == "md5" else SCRAM
     if verifier_kind(stored) not in (wanted, None):
         return False
     return matches(password.text, stored, role.name)
@@ -146,7 +148,8 @@ def fingerprint_of(password: Password, role: RoleRef, state: State, key: bytes) 
         system_identifier=state.server.system_identifier,
         oid=role.oid,
         role=role.name,
-        encryption=password.encryption,
+        # The same text is sent as it is or hashed, which password_format may change.
+        encryption="verifier" if password.verifier else password.encryption,
         password=password.text,
     )
 
@@ -185,12 +188,22 @@ def password_problems(
             password = passwords[change.role.name]
             if password.encryption == "server" and not password.verifier and not options.cleartext:
                 problems.append(_cleartext(change))
-    if passwords and options.keyed and options.store == TABLE_STORE and options.update != "on_create":
+    sends = any(isinstance(change, SetPassword) and not change.clear for change in changes)
+    if options.keyed and options.store == TABLE_STORE and (sends or (passwords and options.update != "on_create")):
         problems.extend(_table_problems(changes, state))
-    elif any(isinstance(change, SetPassword) and not change.clear for change in changes) and options.keyed:
-        if options.store == TABLE_STORE:
-            problems.extend(_table_problems(changes, state))
+    elif _outlived(changes, state, options):
+        problems.extend(_table_problems(changes, state, deletes=True))
     return problems
+
+
+def _outlived(changes: Sequence[Change], state: State, options: PasswordOptions) -> bool:
+    """Whether rows of the table have to go with what they stood for: else they would say something wrong for ever."""
+    return any(
+        record.store == TABLE_STORE
+        for change in changes
+        if isinstance(change, SetPassword) and (change.clear or not options.keyed)
+        for record in state.passwords.records.get(change.role.oid, ())
+    )
 
 
 def _readable(state: State, options: PasswordOptions) -> bool:
@@ -207,8 +220,8 @@ def _cleartext(change: SetPassword) -> Problem:
     )
 
 
-def _table_problems(changes: Sequence[Change], state: State) -> List[Problem]:
-    """Why the table of fingerprints cannot be used."""
+def _table_problems(changes: Sequence[Change], state: State, *, deletes: bool = False) -> List[Problem]:
+    """Why the table of fingerprints cannot be used. ``deletes``: only rows have to go, so no other store would help."""
     table = state.passwords.table
     executor = state.ref(state.server.current_user).name
     name = f"{SCHEMA}.{TABLE}"
@@ -251,7 +264,7 @@ def _table_problems(changes: Sequence[Change], state: State) -> List[Problem]:
             Problem(
                 object=f"table {name}",
                 message=f"{executor} may not use {name}, where the fingerprints of passwords are kept",
-                hint=f"{'; '.join(grants)}; {other}.",
+                hint=f"{'; '.join(grants)}{'' if deletes else '; ' + other}.",
                 code="insufficient_privilege",
             )
         ]

@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple, Union
 
+from ..acls import Acls, shared_groups
 from ..changes import Grant, Revoke, Target
 from ..policy import Policy
 from ..privileges import DEFAULT_COVERS, PUBLIC, PUBLIC_OID
@@ -39,19 +39,6 @@ class Bucket:
     managed: bool
 
 
-def shared_groups(state: State) -> List[Group]:
-    """Objects outside schemas in the shape of groups, one object each."""
-
-    def one(kind: str, oid: int, name: str, owner: int, acl: Acl) -> Group:
-        return Group(kind, None, owner, acl, Members(1, json.dumps([[oid, name]])))
-
-    return [
-        *(one("schema", s.oid, s.name, s.owner, s.acl) for s in state.schemas.values()),
-        *(one("database", d.oid, d.name, d.owner, d.acl) for d in state.databases.values()),
-        *state.named,
-    ]
-
-
 def permitted_by_defaults(policy: Policy, state: State) -> Permitted:
     """What a declared default privilege allows on objects that exist already: neither required nor surplus there."""
     permitted: Dict[Tuple[int, str, Optional[str]], Dict[int, Dict[str, bool]]] = defaultdict(dict)
@@ -66,22 +53,6 @@ def permitted_by_defaults(policy: Policy, state: State) -> Permitted:
             for privilege in privileges:
                 allowed[privilege] = allowed.get(privilege, False) or rule.with_grant_option
     return permitted
-
-
-class Relations:
-    """The relations that column privileges are on, by OID. Decoded when somebody asks, which few runs do."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._acls: Dict[int, Acl] = {}
-
-    def acl(self, oid: int) -> Acl:
-        """A relation's own ACL."""
-        if not self._acls:
-            for group in self._state.groups:
-                if group.column is None and group.kind in ("table", "view", "materialized_view", "sequence"):
-                    self._acls.update((item.oid, group.acl) for item in group.members.objects())
-        return self._acls.get(oid, _NO_ACL)
 
 
 def column_groups(state: State, rules: BoundRules, lookups: Lookups) -> Iterator[Group]:
@@ -111,7 +82,7 @@ def privilege_changes(
     can never do anything.
     """
     permitted = permitted_by_defaults(policy, state)
-    relations = Relations(state)
+    acls = Acls(state)
     changes: List[Union[Grant, Revoke]] = []
     onward: List[Bucket] = []
     owners_spared: Set[Tuple[str, str]] = set()
@@ -143,7 +114,7 @@ def privilege_changes(
                 onward.append(Bucket(group, target, grantees, managed))
             # What a rule gives by name it gives on an extension's object too.
             giving = target._replace(extension=target.extension and not named)
-            changes.extend(_changes(differences, target, giving, state, relations))
+            changes.extend(_changes(differences, target, giving, state, acls))
     warnings = [
         f"{owner} owns {label}: an owner's own privileges are never taken away, so ensure: absent does nothing there"
         for owner, label in sorted(owners_spared)
@@ -152,7 +123,7 @@ def privilege_changes(
 
 
 def _changes(
-    differences: Iterable[_Difference], target: Target, giving: Target, state: State, relations: Relations
+    differences: Iterable[_Difference], target: Target, giving: Target, state: State, acls: Acls
 ) -> Iterator[Union[Grant, Revoke]]:
     """The differences as changes: ``target`` for what is taken, ``giving`` for what is given."""
     for grantee, privileges, grantor, option, explicit, upgrade in differences:
@@ -162,7 +133,7 @@ def _changes(
         elif target.columns and grantee == target.owner.oid:
             # What an owner holds on its relation reaches every column.
             for privilege in sorted(privileges):
-                lacking = tuple(i for i in target.objects if privilege not in relations.acl(i.oid).of(grantee))
+                lacking = tuple(i for i in target.objects if privilege not in acls.of(target.kind, i.oid).of(grantee))
                 if lacking:
                     yield Grant(giving._replace(objects=lacking), ref, frozenset((privilege,)), option)
         else:

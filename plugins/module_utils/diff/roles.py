@@ -4,18 +4,20 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""Roles: which are to be created, and which attributes and comments differ."""
+"""Roles: which are to be created, and which attributes, settings and comments differ."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from ..changes import AlterRole, Change, CommentRole, CreateRole, RoleChange, Value
+from ..changes import AlterRole, Change, CommentRole, CreateRole, RoleChange, SetConfig, Value
+from ..manifest.settings import fold, holds
 from ..policy import ATTRIBUTE_DEFAULTS, DesiredRole, Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined
 from ..problems import Problem
-from ..state import Role, RoleRef, State
+from ..setting_checks import can_be_reset
+from ..state import FIRST_ASSUMED, Membership, Role, RoleRef, State
 
 
 def missing_roles(policy: Policy, state: State, *, check_mode: bool) -> List[Problem]:
@@ -67,20 +69,22 @@ def role_changes(policy: Policy, state: State) -> List[RoleChange]:
             if desired.external:
                 continue
             provisional -= 1
-            changes.extend(_created(desired, RoleRef(provisional, desired.name)))
+            changes.extend(_created(desired, RoleRef(provisional, desired.name), state))
         else:
-            changes.extend(_altered(desired, state.roles[oid]))
+            changes.extend(_altered(desired, state.roles[oid], state))
     return changes
 
 
-def _created(desired: DesiredRole, ref: RoleRef) -> Iterable[RoleChange]:
+def _created(desired: DesiredRole, ref: RoleRef, state: State) -> Iterable[RoleChange]:
     attributes = {name: value for name, value in desired.attributes.items() if value != ATTRIBUTE_DEFAULTS[name]}
     yield CreateRole(ref, attributes, desired.source)
+    for change in _settings(desired, ref, {}, state):
+        yield replace(change, created=True)
     if desired.comment:
         yield CommentRole(ref, desired.comment, None, desired.source, created=True)
 
 
-def _altered(desired: DesiredRole, role: Role) -> Iterable[RoleChange]:
+def _altered(desired: DesiredRole, role: Role, state: State) -> Iterable[RoleChange]:
     external = is_external(desired, role.oid)
     named: Dict[str, Value] = {}
     omitted: Dict[str, Value] = {}
@@ -93,29 +97,60 @@ def _altered(desired: DesiredRole, role: Role) -> Iterable[RoleChange]:
         if attributes:
             before = {name: getattr(role, name) for name in attributes}
             yield AlterRole(role.ref, attributes, before, names, desired.source, external=external)
+    for change in _settings(desired, role.ref, role.config, state):
+        yield replace(change, external=external)
     if desired.comment is not None and desired.comment != (role.comment or ""):
-        if not external:
-            yield CommentRole(role.ref, desired.comment, role.comment, desired.source)
+        yield CommentRole(role.ref, desired.comment, role.comment, desired.source, external=external)
+
+
+def _settings(desired: DesiredRole, ref: RoleRef, stored: Mapping[str, str], state: State) -> Iterable[SetConfig]:
+    """Settings to make as declared, and undeclared ones to reset: one by one, because RESET ALL by somebody who is no
+    superuser leaves some, silently.
+    """
+    if desired.config is None:
+        return
+    names = {fold(name): name for name in stored}
+    for name, value in desired.config.items():
+        known = state.settings.get(name)
+        spelled = names.get(name) or (known.name if known else name)
+        before = stored.get(spelled)
+        if before is None or not holds(name, before, value):
+            yield SetConfig(ref, spelled, value, before, desired.source)
+    for name, spelled in sorted(names.items()):
+        if name not in desired.config:
+            yield SetConfig(ref, spelled, None, stored[spelled], desired.source, known=can_be_reset(name, state))
 
 
 def with_role_changes(state: State, changes: Iterable[Change]) -> State:
-    """The state as it will be once these changes of roles are made."""
+    """The state as it will be once these changes of roles are made, with the memberships that come by themselves."""
     roles: Dict[int, Role] = {}
+    rows: List[Membership] = []
     for change in changes:
         if isinstance(change, CreateRole):
             attributes: Dict[str, Any] = {**ATTRIBUTE_DEFAULTS, **change.attributes}
             roles[change.role.oid] = Role(change.role.oid, change.role.name, **attributes)
+            rows.extend(_automatic_rows(change.role.oid, state))
         elif isinstance(change, AlterRole):
             role = roles.get(change.role.oid, state.roles[change.role.oid])
             altered: Dict[str, Any] = dict(change.attributes)
             roles[role.oid] = replace(role, **altered)
-    return state.with_roles(roles.values())
+    return state.with_roles(roles.values(), rows)
+
+
+def _automatic_rows(role: int, state: State) -> Iterable[Membership]:
+    """What a creator who is no superuser gets with the role: ADMIN, and what createrole_self_grant says."""
+    executor, given = state.server.current_user, state.server.self_grant
+    if state.server.version < 16 or state.roles[executor].superuser:
+        return
+    yield Membership(role, executor, BOOTSTRAP_OID, True, False, False)
+    if given:
+        yield Membership(role, executor, executor, False, "inherit" in given, "set" in given)
 
 
 def with_assumed_roles(policy: Policy, state: State) -> State:
     """The state with a stand-in for every assumed role that does not exist yet (check mode only)."""
     absent: List[Tuple[int, str]] = [
-        (-1_000_000 - number, name)
+        (FIRST_ASSUMED - number, name)
         for number, name in enumerate(sorted(policy.assumed))
         if name not in policy.roles and state.role_oid(name) is None
     ]

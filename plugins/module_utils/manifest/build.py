@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from .. import privileges
 from ..signatures import split_signature
@@ -32,6 +32,7 @@ from .model import (
     SchemaEntry,
     ScopeEntry,
 )
+from .settings import parameter_name
 from .spec import DEFAULT_ROLE_PATTERN, PASSWORD_FIELDS, ROLE_ATTRIBUTES, SECTIONS, SECTIONS_NOT_YET, Option
 from .texts import Refused, check_name, show
 from .validate import Fields, Item, Judge, canonical_privileges, no_text
@@ -112,15 +113,16 @@ def _role(judge: Judge, item: Item) -> RoleEntry:
             " memberships without being declared, or be declared with external: true",
             role=name,
         )
+    given = (*ROLE_ATTRIBUTES, "config", "comment")
     if external:
-        for attribute in (*ROLE_ATTRIBUTES, *PASSWORD_FIELDS, "comment"):
+        for attribute in (*given, *PASSWORD_FIELDS):
             if not fields.omitted(attribute):
                 judge.report(
                     fields.place(attribute),
                     f"an external role takes no {attribute}: whoever looks after the role decides about it",
                     role=name,
                 )
-    attributes: Dict[str, Any] = {} if external else {key: fields[key] for key in (*ROLE_ATTRIBUTES, "comment")}
+    attributes: Dict[str, Any] = {} if external else {key: fields[key] for key in given}
     if not external:
         attributes.update({key: fields[key] for key in PASSWORD_FIELDS if key != "password"})
         if fields["password"] is not None:
@@ -130,6 +132,9 @@ def _role(judge: Judge, item: Item) -> RoleEntry:
         source=judge.source(fields.path),
         external=external,
         privilege_reconciliation=fields["privilege_reconciliation"],
+        # Who belongs to whom is no attribute: an external role may say so too.
+        member_of=None if fields["member_of"] is None else _members(judge, fields.items("member_of")),
+        members=None if fields["members"] is None else _members(judge, fields.items("members")),
         **attributes,
     )
 
@@ -149,26 +154,32 @@ def _schema(judge: Judge, item: Item) -> SchemaEntry:
 
 def _membership(judge: Judge, item: Item) -> MembershipEntry:
     fields: Fields = item.value
-    members: List[MemberEntry] = []
-    for member in fields.items("members"):
-        options: Fields = member.value
+    return MembershipEntry(
+        role=fields["role"],
+        source=judge.source(fields.path),
+        members=_members(judge, fields.items("members")),
+        exclusive=bool(fields["exclusive"]),
+    )
+
+
+def _members(judge: Judge, items: Iterable[Item]) -> Tuple[MemberEntry, ...]:
+    """The other ends of memberships. An item that is just a name is one with a name and nothing else."""
+    found: List[MemberEntry] = []
+    for item in items:
+        options = item.value if isinstance(item.value, Fields) else Fields(item.path, {"name": item.value}, frozenset())
         if options["name"] is None:
             continue
-        members.append(
+        found.append(
             MemberEntry(
                 name=options["name"],
-                source=judge.source(options.path),
+                source=judge.source(item.path),
+                place=judge.source(item.path if options is not item.value else options.place("name")),
                 admin=options["admin"],
                 inherit=options["inherit"],
                 set=options["set"],
             )
         )
-    return MembershipEntry(
-        role=fields["role"],
-        source=judge.source(fields.path),
-        members=tuple(members),
-        exclusive=bool(fields["exclusive"]),
-    )
+    return tuple(found)
 
 
 def _profile(judge: Judge, name: str, fields: Fields) -> ProfileEntry:
@@ -177,6 +188,7 @@ def _profile(judge: Judge, name: str, fields: Fields) -> ProfileEntry:
         source=judge.source(fields.path),
         login=fields["login"],
         inherit=fields["inherit"],
+        config=fields["config"],
         grants=_some(_grant(judge, item, profile=True) for item in fields.items("grants")),
         default_privileges=_some(
             _default_grant(judge, item, in_schema=True, profile=True) for item in fields.items("default_privileges")
@@ -303,19 +315,6 @@ def _routine(text: str) -> str:
     return text
 
 
-#: What PostgreSQL takes as a part of a parameter's name: any character beyond ASCII counts as a letter.
-_PARAMETER_WORD = re.compile(r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*")
-
-
-def _parameter(text: str) -> str:
-    # An extension's parameter has parts, each as long as a name may be. PostgreSQL folds no more than ASCII.
-    for word in text.split("."):
-        if not _PARAMETER_WORD.fullmatch(word):
-            raise Refused(f"{show(text)} is not a parameter's name")
-        check_name(word)
-    return "".join(char.lower() if char.isascii() else char for char in text)
-
-
 def _oid(text: str) -> str:
     number = int(text) if re.fullmatch("[0-9]{1,20}", text) else 0
     if not 1 <= number <= _OID_MAX:
@@ -324,7 +323,7 @@ def _oid(text: str) -> str:
 
 
 #: How names are judged and spelled that are not just names.
-_NAMES: Mapping[str, Callable[[str], str]] = {"function": _routine, "parameter": _parameter, "large_object": _oid}
+_NAMES: Mapping[str, Callable[[str], str]] = {"function": _routine, "parameter": parameter_name, "large_object": _oid}
 
 
 def _routine_name(text: str) -> Optional[str]:

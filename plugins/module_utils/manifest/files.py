@@ -178,4 +178,5 @@ class _Reader:
 def _tag_problem(tag: str) -> str:
     if tag == "!vault":
         return "is encrypted with ansible-vault (!vault): files are read where the module runs and are not decrypted"
-    return f"has the tag {show(tag)}, which a manifest does not use"
+    # Which one is not said: an unquoted text that begins with ! is one, and may be a password.
+    return "has a YAML tag (it begins with !), which a manifest does not use: quote it if it is meant as text"

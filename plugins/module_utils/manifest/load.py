@@ -272,10 +272,9 @@ def _agree(parts: Sequence[Part], name: str, twice: _Twice) -> Tuple[Optional[st
 
 def _once_across(number: int, manifest: Manifest, twice: _Twice) -> None:
     """Rules and edges that another file declares as well. Within one file they add up."""
-    for stanza in manifest.memberships:
-        for member in stanza.members:
-            text = f"the membership of {show(member.name)} in {show(stanza.role)} is declared in two files"
-            twice.once_per_part(("edge", stanza.role, member.name), number, member.source, text, role=member.name)
+    for group, member, edge in manifest.edges():
+        text = f"the membership of {show(member)} in {show(group)} is declared in two files"
+        twice.once_per_part(("edge", group, member), number, edge.source, text, role=member)
     for rule in manifest.grants:
         for name in sorted(rule.privileges):
             # Rules with columns meet where they name one column; the object itself is another target.

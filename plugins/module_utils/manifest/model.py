@@ -13,11 +13,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import FrozenSet, Mapping, Optional, Tuple, Union
+from typing import FrozenSet, Iterator, Mapping, Optional, Tuple, Union
 
 #: A point in time as microseconds since 1970-01-01 00:00 UTC, or the word ``infinity``.
 Instant = Union[int, str]
 INFINITY = "infinity"
+
+#: Settings of a role by their folded names: the elements of a list that the server quotes, else one text.
+Config = Mapping[str, Tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,30 @@ class Password:
 
 
 @dataclass(frozen=True)
+class MemberEntry:
+    """The other end of a membership, in any of the three spellings; ``source`` is ``memberships[0].members[1]``.
+
+    ``place`` is where the name stands: ``memberships[0].members[1].name``.
+    """
+
+    name: str
+    source: str
+    place: str
+    admin: Optional[bool] = None
+    inherit: Optional[bool] = None
+    set: Optional[bool] = None
+
+
+@dataclass(frozen=True)
 class RoleEntry:
-    """One item of ``roles``. ``password`` is there once every way to give one has been looked at."""
+    """One item of ``roles``. ``password`` is there once every way to give one has been looked at. An empty
+    ``member_of`` or ``members`` says that there are none.
+    """
 
     name: str
     source: str
     comment: Optional[str] = None
+    config: Optional[Config] = None
     login: Optional[bool] = None
     superuser: Optional[bool] = None
     createdb: Optional[bool] = None
@@ -53,19 +74,10 @@ class RoleEntry:
     password_from_env: Optional[str] = None
     password_encryption: Optional[str] = None
     password_format: Optional[str] = None
+    member_of: Optional[Tuple[MemberEntry, ...]] = None
+    members: Optional[Tuple[MemberEntry, ...]] = None
     external: bool = False
     privilege_reconciliation: Optional[str] = None
-
-
-@dataclass(frozen=True)
-class MemberEntry:
-    """One member of a ``memberships`` item; ``source`` is ``memberships[0].members[1]``."""
-
-    name: str
-    source: str
-    admin: Optional[bool] = None
-    inherit: Optional[bool] = None
-    set: Optional[bool] = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,7 @@ class ProfileEntry:
     source: str
     login: Optional[bool] = None
     inherit: Optional[bool] = None
+    config: Optional[Config] = None
     grants: Tuple[GrantEntry, ...] = ()
     default_privileges: Tuple[DefaultGrantEntry, ...] = ()
 
@@ -183,3 +196,14 @@ class Manifest:
     mentioned: Tuple[Tuple[str, str], ...] = ()
     #: Sections of which nothing could be used; empty unless the manifest has problems.
     unreadable: FrozenSet[str] = frozenset()
+
+    def edges(self) -> Iterator[Tuple[str, str, MemberEntry]]:
+        """Every membership in whatever spelling: group, member, and the entry that says so."""
+        for stanza in self.memberships:
+            for entry in stanza.members:
+                yield stanza.role, entry.name, entry
+        for role in self.roles:
+            for entry in role.member_of or ():
+                yield entry.name, role.name, entry
+            for entry in role.members or ():
+                yield role.name, entry.name, entry

@@ -11,7 +11,8 @@ An option is written as AnsibleModule wants it, plus keys that only this collect
 - ``description``: paragraphs in Ansible's markup. ``in_effect``: what an omitted option means.
 - ``judge``: what kind of text it is (``texts.TEXTS``). ``or_number``: a whole number may stand for the text.
   ``minimum``, ``maximum``: of a number. ``nonempty``: an empty list is an error. ``values``: the options of each value
-  of a dict with free keys.
+  of a dict with free keys. ``of_dict``: an element of the type raw is a text, or a dict with these options.
+- ``settings``: a dict of settings, with text, numbers and booleans as values.
 - ``about``: the key of an item that names the role the item is about. ``secret``: no message shows an item that is not
   even a dict, because it may hold a password.
 - ``refused``: keys that are wrong here, with what to say. ``choice_notes``: the same for choices.
@@ -29,8 +30,7 @@ from ..privileges import KIND_ALIASES, KINDS
 Option = Dict[str, Any]
 Options = Dict[str, Option]
 
-#: For ``not_yet``: any value but null; anything but an empty list or dict.
-GIVEN = "given"
+#: For ``not_yet``: anything but null and an empty list or dict.
 NONEMPTY = "nonempty"
 
 DEFAULT_ROLE_PATTERN = "{schema}-{profile}"
@@ -171,6 +171,20 @@ _ON_TYPE: Option = {
     ],
 }
 
+_CONFIG: Option = {
+    "type": "dict",
+    "settings": True,
+    "in_effect": "untouched",
+    "description": [
+        "Settings of the role in every database, as C(ALTER ROLE ... SET) makes them. A given dict is the whole truth:"
+        " settings that it does not name are reset one by one, so V({}) resets them all. Settings for single"
+        " databases are never touched.",
+        "Names are compared without case. Values are text, numbers or booleans (V(on) and V(off)); a list such as"
+        " C(search_path) is one text with commas, its elements as they are stored, in double quotes where they need"
+        " them, and is compared element by element.",
+    ],
+}
+
 PROFILE_OPTIONS: Options = {
     "login": {
         "type": "bool",
@@ -181,6 +195,13 @@ PROFILE_OPTIONS: Options = {
         "type": "bool",
         "in_effect": "V(true)",
         "description": ["Whether the generated roles inherit the privileges of roles they are members of."],
+    },
+    "config": {
+        **_CONFIG,
+        "description": [
+            "Settings of the generated roles, as in O(roles[].config). In values C({schema}) and C({profile}) are"
+            " replaced.",
+        ],
     },
     "grants": {
         "type": "list",
@@ -216,6 +237,43 @@ PROFILE_OPTIONS: Options = {
             "ensure": _ENSURE,
         },
     },
+}
+
+#: What a membership is, beside the role that it is declared at.
+_EDGE_OPTIONS: Options = {
+    "admin": {
+        "type": "bool",
+        "in_effect": "V(false), enforced",
+        "description": ["Whether the member may give the membership to others."],
+    },
+    "inherit": {
+        "type": "bool",
+        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
+        "description": [
+            "Whether the member has the group's privileges without C(SET ROLE).",
+            "A setting of each membership from PostgreSQL 16 on. Before, it must not contradict the member's own"
+            " O(roles[].inherit).",
+        ],
+    },
+    "set": {
+        "type": "bool",
+        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
+        "description": [
+            "Whether the member may C(SET ROLE) to the group. V(false) needs PostgreSQL 16.",
+        ],
+    },
+}
+
+#: A member, named from the group's side.
+MEMBER_OPTIONS: Options = {
+    "name": {"type": "str", "required": True, "judge": "role", "description": ["The member."]},
+    **_EDGE_OPTIONS,
+}
+
+#: A group, named from the member's side.
+GROUP_OPTIONS: Options = {
+    "name": {"type": "str", "required": True, "judge": "role", "description": ["The group."]},
+    **_EDGE_OPTIONS,
 }
 
 ROLE_OPTIONS: Options = {
@@ -336,13 +394,41 @@ ROLE_OPTIONS: Options = {
             "Compared as a point in time, to the microsecond.",
         ],
     },
+    "config": _CONFIG,
+    "member_of": {
+        "type": "list",
+        "elements": "raw",
+        "judge": "role",
+        "of_dict": GROUP_OPTIONS,
+        "in_effect": "the role's memberships are managed from the groups' side only",
+        "description": [
+            "The groups that the role is a member of: names, or dicts with the keys C(name), C(admin), C(inherit) and"
+            " C(set), which mean what they mean in O(memberships[].members).",
+            "Every membership of the role is then exactly this list, with what O(memberships) and O(roles[].members)"
+            " say about the role: it leaves any other group, also an external, predefined or undeclared one."
+            " V([]) means that it is a member of nothing.",
+        ],
+    },
+    "members": {
+        "type": "list",
+        "elements": "raw",
+        "judge": "role",
+        "of_dict": MEMBER_OPTIONS,
+        "in_effect": "as O(memberships) says",
+        "description": [
+            "The members of the role, written like O(roles[].member_of).",
+            "They are then exactly this list, with what O(memberships) and O(roles[].member_of) say about the role,"
+            " also where the role is external. V([]) means that it has none.",
+        ],
+    },
     "external": {
         "type": "bool",
         "in_effect": "V(false)",
         "description": [
             "Whether someone else creates, alters and drops the role and sets its password. It must exist, and takes no"
-            " attributes, no password and no comment.",
-            "Its memberships in managed groups and the privileges granted to it are managed all the same.",
+            " attributes, no settings, no password and no comment.",
+            "Its memberships in managed groups and the privileges granted to it are managed all the same, and it may"
+            " have O(roles[].member_of) and O(roles[].members).",
         ],
     },
     "privilege_reconciliation": {
@@ -389,13 +475,12 @@ SECTIONS: Options = {
     "profiles": {
         "type": "dict",
         "values": PROFILE_OPTIONS,
-        "not_yet": {"config": GIVEN},
         "in_effect": "none",
         "description": [
             "Privilege templates by name. Each schema that lists a profile in O(schemas[].profiles) gets a role,"
             " named by O(role_pattern), with the profile's privileges in that schema.",
-            "A profile is a dict with the keys C(login), C(inherit), C(grants) and C(default_privileges), all"
-            " optional.",
+            "A profile is a dict with the keys C(login), C(inherit), C(config), C(grants) and C(default_privileges),"
+            " all optional.",
             "An item of C(grants) looks like one of O(grants), without C(role) and without C(object.schema): a target"
             " of the type V(schema) is the bound schema, every other target lies in it.",
             "An item of C(default_privileges) has C(privileges), C(on_type), C(with_grant_option) and C(ensure). The"
@@ -459,11 +544,6 @@ SECTIONS: Options = {
             "An omitted attribute means PostgreSQL's default and is enforced, except on external roles and, in"
             " O(reconciliation_mode=additive), on roles that already exist.",
         ],
-        "not_yet": {
-            "config": GIVEN,
-            "member_of": GIVEN,
-            "members": GIVEN,
-        },
         "options": ROLE_OPTIONS,
     },
     "memberships": {
@@ -471,7 +551,10 @@ SECTIONS: Options = {
         "elements": "dict",
         "about": "role",
         "in_effect": "none",
-        "description": ["Which roles are members of which."],
+        "description": [
+            "Which roles are members of which. O(roles[].member_of) and O(roles[].members) say the same in other words:"
+            " the three together are one set of memberships. The same one twice with different options is an error.",
+        ],
         "options": {
             "role": {
                 "type": "str",
@@ -484,35 +567,7 @@ SECTIONS: Options = {
                 "elements": "dict",
                 "in_effect": "none",
                 "description": ["Its members."],
-                "options": {
-                    "name": {
-                        "type": "str",
-                        "required": True,
-                        "judge": "role",
-                        "description": ["The member."],
-                    },
-                    "admin": {
-                        "type": "bool",
-                        "in_effect": "V(false), enforced",
-                        "description": ["Whether the member may give the membership to others."],
-                    },
-                    "inherit": {
-                        "type": "bool",
-                        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
-                        "description": [
-                            "Whether the member has the group's privileges without C(SET ROLE).",
-                            "A setting of each membership from PostgreSQL 16 on. Before, it must not contradict the"
-                            " member's own O(roles[].inherit).",
-                        ],
-                    },
-                    "set": {
-                        "type": "bool",
-                        "in_effect": "an existing membership keeps its value, a new one gets V(true)",
-                        "description": [
-                            "Whether the member may C(SET ROLE) to the group. V(false) needs PostgreSQL 16.",
-                        ],
-                    },
-                },
+                "options": MEMBER_OPTIONS,
             },
             "exclusive": {
                 "type": "bool",

@@ -144,14 +144,20 @@ def _password(text: str) -> str:
 
 
 def _environment_name(text: str) -> str:
-    if not text or "=" in text or "\0" in text:
-        raise Refused(f"{show(text)} is not the name of an environment variable")
+    if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", text):
+        # Not shown: it may be the password itself, in the wrong place.
+        raise Refused("is not the name of an environment variable, which has letters, digits and underscores")
     return text
 
 
-def _comment(text: str) -> str:
+def check_text(text: str) -> str:
+    """A text that PostgreSQL can hold."""
     if "\0" in text:
         raise Refused("must not contain a NUL character")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refused("is not valid Unicode text") from None
     return text
 
 
@@ -228,7 +234,7 @@ TEXTS: Mapping[str, Callable[[str], Any]] = {
     "declared_schema": _declared_schema,
     "object_name": _object_name,
     "column": _column,
-    "comment": _comment,
+    "comment": check_text,
     "password": _password,
     "environment_name": _environment_name,
     "profile_name": _profile_name,

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .. import privileges
 from ..problems import MANIFEST_INVALID, NOT_SUPPORTED, Problem
+from . import settings
 from .spec import NONEMPTY, Option, Options
-from .texts import TEXTS, Refused, check_name, describe, show
+from .texts import TEXTS, Refused, Unplain, check_name, describe, show
 
 #: How many comparisons the search for nearest names may cost in one run.
 _SUGGESTIONS = 200000
@@ -251,8 +253,22 @@ class Judge:
         if kind == "dict":
             if "values" in option:
                 return self._free_dict(raw, option, path)
+            if option.get("settings"):
+                return self._settings(raw, path)
             fields = self.fields(raw, option, path)
             return BROKEN if fields is None else fields
+        if kind == "raw":
+            if isinstance(raw, Mapping):
+                fields = self.fields(raw, {"options": option["of_dict"]}, path)
+                return BROKEN if fields is None else fields
+            if not isinstance(raw, str):
+                whole = isinstance(raw, (list, tuple))
+                self.report(
+                    path,
+                    f"must be a name, or a dict with {', '.join(option['of_dict'])}, not {describe(raw)}"
+                    f"{'' if whole else ': quote a name'}",
+                )
+                return BROKEN
         if option.get("or_number") and isinstance(raw, int) and not isinstance(raw, bool):
             # Which texts may be numbers depends on other keys: whoever uses the value judges that.
             return raw
@@ -350,6 +366,43 @@ class Judge:
             fields = None if isinstance(item, _Broken) else self.fields({} if item is None else item, holder, place)
             found[key] = fields if fields is not None else Fields(place, {}, frozenset(holder["options"]))
         return found
+
+    def _settings(self, raw: Any, path: str) -> Any:
+        """Settings of a role by their folded names."""
+        if not isinstance(raw, Mapping):
+            self.report(path, f"must be a dict, not {describe(raw, secret=self._secret)}")
+            return BROKEN
+        found: Dict[str, Tuple[str, ...]] = {}
+        written: Dict[str, str] = {}
+        for key, item in raw.items():
+            place = join(path, key)
+            if not isinstance(key, str):
+                self.report(place, f"the name must be text, not {describe(key)}: quote it")
+                continue
+            if item is None or isinstance(item, _Broken):
+                continue
+            try:
+                name = settings.parameter_name(key)
+                if name in written:
+                    raise Refused(f"is the setting {show(written[name])}, which is given too: leave one out")
+                written[name] = key
+                found[name] = settings.declared(name, self._setting(item))
+            except Refused as exc:
+                self.report(place, str(exc))
+        return found
+
+    def _setting(self, raw: Any) -> str:
+        """A setting's value as text: a boolean as PostgreSQL writes it, a number as it was written."""
+        if isinstance(raw, bool):
+            return "on" if raw else "off"
+        if isinstance(raw, Unplain):
+            return raw.text
+        if isinstance(raw, int) or (isinstance(raw, float) and math.isfinite(raw)):
+            return str(raw)
+        if isinstance(raw, str):
+            return raw
+        listed = ": write a list as one text, with commas" if isinstance(raw, (list, tuple)) else ""
+        raise Refused(f"must be text, a number or a boolean, not {describe(raw, secret=self._secret)}{listed}")
 
 
 def canonical_privileges(

@@ -30,8 +30,10 @@ from ..changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
     SetPassword,
 )
+from ..manifest.settings import shown
 from ..privileges import KINDS
 from ..statements import instant
 from .items import ordered
@@ -41,7 +43,8 @@ HANDFUL = 5
 
 KEPT = "  # kept: privilege_reconciliation: additive"
 
-_PLAIN = re.compile(r"[(A-Za-z_][\w.*()/+-]*(?: [\w.*()/+-]+)*\Z")
+# A number with a unit is text in YAML as well, but for an exponent.
+_PLAIN = re.compile(r"(?:[(A-Za-z_][\w.*()/+-]*(?: [\w.*()/+-]+)*|\d+(?:kB|MB|GB|TB|B|us|ms|s|min|h|d))\Z")
 _WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 Lines = List[str]
@@ -94,6 +97,8 @@ def mapping(items: Iterable[Tuple[str, Any]]) -> str:
     for key, value in items:
         if isinstance(value, (list, tuple)):
             parts.append(f"{key}: [{', '.join(scalar(item) for item in value)}]")
+        elif isinstance(value, Mapping):
+            parts.append(f"{key}: {mapping((scalar(name), item) for name, item in value.items())}")
         else:
             parts.append(f"{key}: {scalar(value)}")
     return "{" + ", ".join(parts) + "}"
@@ -108,6 +113,14 @@ def _roles(plan: Plan) -> Sides:
         elif isinstance(change, AlterRole):
             old.setdefault(change.role.name, {}).update(_attributes(change.before))
             new.setdefault(change.role.name, {}).update(_attributes(change.attributes))
+        elif isinstance(change, SetConfig):
+            if not change.created:
+                before = old.setdefault(change.role.name, {}).setdefault("config", {})
+                if change.before is not None:
+                    before[change.name] = change.before
+            after = new.setdefault(change.role.name, {}).setdefault("config", {})
+            if change.value is not None:
+                after[change.name] = shown(change.name, change.value)
         elif isinstance(change, CommentRole):
             if change.before is not None:
                 old.setdefault(change.role.name, {})["comment"] = change.before
@@ -135,18 +148,19 @@ def _memberships(plan: Plan) -> Sides:
     for change in plan.changes:
         if isinstance(change, RemoveMember):
             group, member = change.group.name, change.member.name
-            options = {} if change.option is None else {change.option: True}
-            old[group].setdefault(member, {}).update(options)
-            if change.option is not None:
-                new[group].setdefault(member, {})[change.option] = False
+            stays = change.option is not None or change.replaced
+            lost = [change.option] if change.option is not None else sorted(change.lowered)
+            if lost or not stays:
+                old[group].setdefault(member, {}).update(dict.fromkeys(lost, True))
+            if lost and stays:
+                new[group].setdefault(member, {}).update(dict.fromkeys(lost, False))
     for change in plan.changes:
         if isinstance(change, AddMember):
             group, member = change.group.name, change.member.name
-            if change.exists:
-                raised = {name: value for name, value in change.options.items() if value}
-                old[group].setdefault(member, {}).update(dict.fromkeys(raised, False))
-                new[group].setdefault(member, {}).update(raised)
-            else:
+            if change.raised:
+                old[group].setdefault(member, {}).update(dict.fromkeys(sorted(change.raised), False))
+                new[group].setdefault(member, {}).update(dict.fromkeys(sorted(change.raised), True))
+            elif not change.exists:
                 unusual = {name: value for name, value in change.options.items() if value == (name == "admin")}
                 new[group].setdefault(member, {}).update(unusual)
     return _by_group(old), _by_group(new)

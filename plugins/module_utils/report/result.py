@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, List, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Set, Tuple
 
 from ..apply import Run
 from ..changes import (
@@ -26,11 +26,13 @@ from ..changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
     SetPassword,
     weight,
 )
 from ..digest import digest
 from ..filters import Options
+from ..state import State
 from ..statements import inventory_of, statements
 from .difftext import diff_of
 from .items import suppressed_counts, suppressed_items, withheld_items
@@ -52,16 +54,22 @@ def summary(plan: Plan) -> Dict[str, Any]:
     for change in plan.changes:
         if isinstance(change, CreateRole):
             roles["created"].add(change.role.oid)
-        elif isinstance(change, (AlterRole, CommentRole)):
+        elif isinstance(change, (AlterRole, CommentRole, SetConfig)):
             roles["altered"].add(change.role.oid)
         elif isinstance(change, SetPassword):
             passwords += 1
         elif isinstance(change, AddMember):
-            (altered if change.exists else added).add((change.group.oid, change.member.oid))
+            if change.raised or not change.exists:
+                (altered if change.exists else added).add((change.group.oid, change.member.oid))
         elif isinstance(change, RemoveMember):
-            (altered if change.option else removed).add((change.group.oid, change.member.oid))
-        elif isinstance(change, (CreateSchema, CreateStore)):
+            if not change.replaced:
+                (altered if change.option else removed).add((change.group.oid, change.member.oid))
+            elif change.lowered:
+                altered.add((change.group.oid, change.member.oid))
+        elif isinstance(change, CreateSchema):
             schemas["created"] += 1
+        elif isinstance(change, CreateStore):
+            schemas["created"] += change.schema
         elif isinstance(change, AlterSchemaOwner):
             schemas["owner_changed"] += 1
         elif isinstance(change, Grant):
@@ -72,8 +80,6 @@ def summary(plan: Plan) -> Dict[str, Any]:
             defaults["granted"] += weight(change)
         elif isinstance(change, RevokeDefault):
             defaults["revoked"] += weight(change)
-    # A membership that is granted anew before it is taken from a grantor that goes was only altered.
-    removed -= altered | added
     return {
         "roles": {
             "created": len(roles["created"]),
@@ -88,6 +94,18 @@ def summary(plan: Plan) -> Dict[str, Any]:
         "suppressed_revokes": suppressed_counts(plan.suppressed),
         "managed": {name: list(claims) for name, claims in plan.managed.items()},
     }
+
+
+def names_of(state: State) -> Iterator[str]:
+    """Every name and comment of the server that a result may show."""
+    yield state.server.database
+    yield state.server.full_version
+    for role in state.roles.values():
+        yield from (role.name, role.comment or "", *role.config, *role.config.values())
+    yield from (schema.name for schema in state.schemas.values())
+    for group in (*state.groups, *state.named):
+        yield group.column or ""
+        yield from (item.label for item in group.members.objects())
 
 
 def warnings_of(run: Run, where: str) -> List[str]:

@@ -30,6 +30,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.state import (
     RoleRef,
     Schema,
     Server,
+    Setting,
     State,
     default_acl,
 )
@@ -56,6 +57,8 @@ class World:
         self._defaults: List[DefaultAcl] = []
         self.database("app", owner)
         self._executor, self._login = executor, login or executor
+        self._settings: Dict[str, Setting] = {}
+        self.clock: Optional[int] = None
 
     # ---- what there is -----------------------------------------------------------------------------------------------
 
@@ -139,6 +142,10 @@ class World:
         place, who = self._schemas[schema].oid, self.oid(owner)
         self._groups.append(Group("table", place, who, self.bare(*held), Members.of([table]), column=column))
 
+    def setting(self, name: str, context: str = "user", granted: bool = False) -> None:
+        """Make a parameter that the server knows."""
+        self._settings[name.lower()] = Setting(name, context, granted)
+
     def default(self, owner: str, schema: Optional[str], kind: str, *held: Held) -> None:
         """Make a row of default privileges: a schema's holds these entries only, a global one the owner's as well."""
         place = None if schema is None else self._schemas[schema].oid
@@ -149,7 +156,15 @@ class World:
     def state(self) -> State:
         login, executor = self.oid(self._login), self.oid(self._executor)
         server = Server(
-            self.version, f"{self.version}.1", "app", self._databases["app"].oid, "7000", False, login, executor
+            self.version,
+            f"{self.version}.1",
+            "app",
+            self._databases["app"].oid,
+            "7000",
+            False,
+            login,
+            executor,
+            self.clock,
         )
         return State(
             server,
@@ -160,6 +175,7 @@ class World:
             tuple(self._groups),
             tuple(self._named),
             tuple(self._defaults),
+            settings=dict(self._settings),
         )
 
     # ---- changes -----------------------------------------------------------------------------------------------------

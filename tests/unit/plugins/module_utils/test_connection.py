@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Dict
 
 import pytest
@@ -14,6 +15,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils import connect
 from ansible_collections.pg_access.reconcile.plugins.module_utils.connection import (
     clean_environment,
     connection_parameters,
+    is_private,
     require_psycopg,
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import Failure, of_problems
@@ -168,3 +170,33 @@ def test_one_failure_stands_for_all_problems() -> None:
         "message": "is wrong",
         "hint": "Mend it.",
     }
+
+
+# ---- who can read along ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("encrypted", "host", "address", "private"),
+    [
+        (True, "db.example.com", "192.0.2.1", True),
+        (False, "/run/postgresql", "", True),
+        (False, "@abstract", "", True),
+        (False, "", "", True),
+        (False, "localhost", "127.0.0.1", True),
+        (False, "127.1.2.3", "", True),
+        (False, "::1", "::1", True),
+        (False, "localhost", "192.0.2.1", False),
+        (False, "localhost", "", False),
+        (False, "db.example.com", "192.0.2.1", False),
+        (False, "127.0.0.1", "192.0.2.1", False),
+        (False, "10.0.0.1", "", False),
+        (False, "::ffff:192.0.2.1", "", False),
+    ],
+)
+def test_a_connection_is_private_where_no_network_sees_it(
+    encrypted: bool, host: str, address: str, private: bool
+) -> None:
+    connection: Any = SimpleNamespace(
+        pgconn=SimpleNamespace(ssl_in_use=encrypted), info=SimpleNamespace(host=host, hostaddr=address)
+    )
+    assert is_private(connection) is private

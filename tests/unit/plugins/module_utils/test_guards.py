@@ -16,6 +16,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.guards import 
     MOST_UNDECLARED,
     guard_problems,
     roles_at_stake,
+    undeclared_losers,
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.plan import losers, only_known
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
@@ -38,12 +39,14 @@ class Case:
     def messages(self, *changes: Any, stakes: Dict[str, Any], undeclared_grantees: Any = None) -> List[str]:
         options = Options(undeclared_grantees=undeclared_grantees)
         by_oid = {self.world.oid(name): stake for name, stake in stakes.items()}
-        problems = guard_problems(Plan(changes), POLICY, options, self.world.state, by_oid)
+        lost = undeclared_losers(Plan(changes), POLICY, options, self.world.state)
+        problems = guard_problems(Plan(changes), lost, self.world.state, by_oid)
         assert {problem.code for problem in problems} <= {"guard"}
         return [problem.message for problem in problems]
 
     def at_stake(self, *changes: Any, **options: Any) -> List[int]:
-        return roles_at_stake(Plan(changes), POLICY, Options(**options), self.world.state)
+        lost = undeclared_losers(Plan(changes), POLICY, Options(**options), self.world.state)
+        return roles_at_stake(Plan(changes), lost)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ RULES: List[Tuple[str, str, str]] = [
         "roles[0].name",
         "is encrypted with ansible-vault",
     ),
-    ("roles: [{name: !unsafe app}]", "roles[0].name", "has the tag '!unsafe'"),
+    ("roles: [{name: !unsafe app}]", "roles[0].name", "has a YAML tag"),
     ("roles: [{name: !!binary YQ==}]", "roles[0].name", "has the YAML type binary"),
     ("roles: !!set {a, b}", "roles", "has the YAML type set"),
     ("roles: &r [*r]", "roles[0]", "is an alias of something that contains it"),
@@ -312,6 +312,18 @@ TWICE: List[Tuple[str, str, str, str]] = [
         "memberships: [{role: g, members: [{name: m}]}]",
         "memberships: [{role: g, members: [{name: n}, {name: m}]}]",
         "memberships[0].members[1]",
+        "the membership of 'm' in 'g' is declared in two files: in a.yml: memberships[0].members[0] and",
+    ),
+    (
+        "roles: [{name: m, member_of: [x, g]}]",
+        "roles: [{name: g, members: [{name: m}]}, {name: x}]",
+        "roles[0].members[0]",
+        "the membership of 'm' in 'g' is declared in two files: in a.yml: roles[0].member_of[1] and",
+    ),
+    (
+        "memberships: [{role: g, members: [{name: m}]}]",
+        "roles: [{name: m, member_of: [g]}]",
+        "roles[0].member_of[0]",
         "the membership of 'm' in 'g' is declared in two files: in a.yml: memberships[0].members[0] and",
     ),
     (

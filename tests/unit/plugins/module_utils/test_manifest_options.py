@@ -110,6 +110,7 @@ RULES: List[Tuple[Dict[str, Any], str, str]] = [
     (default({"owner": LONG}), "default_privileges[0].owner", "is 64 bytes long"),
     (default({"schema": LONG, "owner": "o"}), "default_privileges[0].schema", "is 64 bytes long"),
     (role(comment="a\0b"), "roles[0].comment", "must not contain a NUL character"),
+    (role(comment="a\udce4"), "roles[0].comment", "is not valid Unicode text"),
     # reserved names
     (role(name="public"), "roles[0].name", "'public' is a reserved word"),
     (role(name="Public"), "roles[0].name", "'Public' is a reserved word"),
@@ -595,10 +596,6 @@ def test_a_mistake_is_one_problem_at_its_place(raw: Dict[str, Any], path: str, m
 
 
 NOT_YET: List[Tuple[Dict[str, Any], str]] = [
-    (role(config={}), "roles[0].config"),
-    (role(member_of=[]), "roles[0].member_of"),
-    (role(members=["x"]), "roles[0].members"),
-    (profile(config={"a": "b"}), "profiles.editor.config"),
     ({"retirements": [{"role": "x"}]}, "retirements"),
     ({"retirements": "nonsense"}, "retirements"),
     ({"scope": {"roles": ["x*"]}}, "scope.roles"),
@@ -694,7 +691,7 @@ def test_a_problem_tells_role_and_object() -> None:
 def test_no_secret_is_ever_in_a_message() -> None:
     raw = {
         "roles": [
-            {"name": "a", "password": "s3cret-1", "pasword": "s3cret-2", "config": {"x": "s3cret-3"}},
+            {"name": "a", "password": "s3cret-1", "pasword": "s3cret-2", "config": {"x": ["s3cret-3"]}},
             "s3cret-4",
             ["s3cret-5"],
             {"name": {"password": "s3cret-6"}},
@@ -960,7 +957,50 @@ def test_memberships() -> None:
     raw = {"memberships": [{"role": "g", "members": [{"name": "m", "admin": "true", "set": False}], "exclusive": True}]}
     found = load.load(raw).memberships[0]
     assert found.exclusive
-    assert found.members == (MemberEntry("m", "memberships[0].members[0]", admin=True, inherit=None, set=False),)
+    place = "memberships[0].members[0]"
+    assert found.members == (MemberEntry("m", place, f"{place}.name", admin=True, inherit=None, set=False),)
+
+
+@pytest.mark.parametrize("key", ["member_of", "members"])
+def test_the_other_spellings_of_memberships(key: str) -> None:
+    items = ["x", {"name": "y", "admin": True, "inherit": "false", "set": None}]
+    found = load.load(role(**{key: items})).roles[0]
+    place = f"roles[0].{key}"
+    assert getattr(found, key) == (
+        MemberEntry("x", f"{place}[0]", f"{place}[0]"),
+        MemberEntry("y", f"{place}[1]", f"{place}[1].name", admin=True, inherit=False),
+    )
+    assert getattr(load.load(role(**{key: []})).roles[0], key) == ()
+    assert getattr(load.load(role(**{key: None})).roles[0], key) is None
+    assert getattr(load.load(role(external=True, **{key: ["x"]})).roles[0], key) is not None
+
+
+@pytest.mark.parametrize("key", ["member_of", "members"])
+@pytest.mark.parametrize(
+    "items, path, words",
+    [
+        ("x", "", ["must be a list"]),
+        ([5], "[0]", ["must be a name, or a dict with name, admin, inherit, set, not the number 5", "quote"]),
+        ([True], "[0]", ["true", "quote"]),
+        ([["x"]], "[0]", ["must be a name, or a dict"]),
+        ([None], "[0]", ["null"]),
+        ([""], "[0]", ["empty"]),
+        (["x", "PUBLIC"], "[1]", ["PUBLIC"]),
+        ([{"admin": True}], "[0].name", ["is required"]),
+        ([{"name": 5}], "[0].name", ["must be text"]),
+        (["x", {"name": "y", "admin": "yes"}], "[1].admin", ["'yes'", "true or false"]),
+        ([{"name": "y", "amdin": True}], "[0].amdin", ["unknown key", "'admin'"]),
+        ([{"name": "y", "role": "z"}], "[0].role", ["unknown key"]),
+    ],
+)
+def test_other_spellings_that_are_wrong(key: str, items: Any, path: str, words: List[str]) -> None:
+    with pytest.raises(ManifestInvalid) as caught:
+        load.load(role(**{key: items}))
+    (problem,) = caught.value.problems
+    assert problem.path == f"roles[0].{key}{path}"
+    assert problem.role == "app"
+    for word in words:
+        assert word in problem.message
 
 
 @pytest.mark.parametrize("pattern", ["app_*", "[a]x", "[", "x", "?x?", "[!a]b"])

@@ -333,8 +333,8 @@ def test_a_repr_shows_no_key() -> None:
 
 
 def _fingerprint(**changed: Any) -> bytes:
+    key: bytes = changed.pop("key", b"k" * 32)
     arguments = {
-        "key": b"k" * 32,
         "system_identifier": "7000000000000000000",
         "oid": 16384,
         "role": "app",
@@ -342,7 +342,7 @@ def _fingerprint(**changed: Any) -> bytes:
         "password": "s3cret",
         **changed,
     }
-    return fingerprint(arguments.pop("key"), **arguments)
+    return fingerprint(key, **arguments)
 
 
 def test_a_fingerprint_is_what_it_always_was() -> None:

@@ -232,6 +232,8 @@ UNKNOWN: List[Tuple[Dict[str, Any], str]] = [
     ({"schemas": [{"name": "s", "owner": "ap"}]}, "schemas[0].owner"),
     ({"memberships": [{"role": "ap", "members": [{"name": "app"}]}]}, "memberships[0].role"),
     ({"memberships": [{"role": "app", "members": [{"name": "ap"}]}]}, "memberships[0].members[0].name"),
+    ({"roles": [{"name": "app"}, {"name": "x", "member_of": ["ap"]}]}, "roles[1].member_of[0]"),
+    ({"roles": [{"name": "app"}, {"name": "x", "members": [{"name": "ap"}]}]}, "roles[1].members[0].name"),
     ({"grants": [rule("ap")]}, "grants[0].role"),
     (
         {
@@ -365,6 +367,29 @@ def test_a_generated_name_that_no_role_can_have(schema: str, profile: str, patte
     problem = only(raw)
     assert problem.path == "schemas[0].profiles[0]"
     assert message in problem.message
+
+
+def test_three_spellings_are_one_set_of_memberships() -> None:
+    policy = manifest_to_policy(
+        {
+            "roles": [
+                {"name": "g", "members": ["a", {"name": "b", "set": False}]},
+                {"name": "a", "member_of": ["g", {"name": "pg_monitor", "admin": True}]},
+                *roles("b", "c"),
+                {"name": "e", "external": True, "members": [], "member_of": []},
+            ],
+            "memberships": [{"role": "g", "members": [{"name": "a"}, {"name": "c"}]}],
+        }
+    )
+    assert policy.edges == {
+        ("g", "a"): DesiredEdge("g", "a", "memberships[0].members[0]"),
+        ("g", "c"): DesiredEdge("g", "c", "memberships[0].members[1]"),
+        ("g", "b"): DesiredEdge("g", "b", "roles[0].members[1]", set=False),
+        ("pg_monitor", "a"): DesiredEdge("pg_monitor", "a", "roles[1].member_of[1]", admin=True),
+    }
+    assert policy.exclusive == {"g", "e"}
+    assert policy.member_of == {"a": "roles[1].member_of", "e": "roles[4].member_of"}
+    assert policy.stanzas == {"g": "memberships[0]", "e": "roles[4].members"}
 
 
 # ---- memberships -----------------------------------------------------------------------------------------------------
@@ -692,3 +717,29 @@ def test_three_hundred_profile_roles_expand_at_once() -> None:
 def test_load_and_expand_say_the_same_as_both_at_once() -> None:
     raw = {"roles": roles("app"), "grants": [rule()]}
     assert expand(load.load(raw)) == manifest_to_policy(raw)
+
+
+def test_one_membership_in_two_spellings_with_different_options() -> None:
+    raw = {"roles": [{"name": "g", "members": ["m"]}, {"name": "m", "member_of": [{"name": "g", "admin": True}]}]}
+    problem = only(raw)
+    assert (problem.path, problem.role) == ("roles[1].member_of[0]", "m")
+    assert "roles[0].members[0]" in problem.message
+
+
+def test_a_cycle_through_every_spelling() -> None:
+    raw = {
+        "roles": [{"name": "a", "member_of": ["b"]}, {"name": "b"}, {"name": "c", "members": ["b"]}],
+        "memberships": [member("a", "c")],
+    }
+    problem = only(raw)
+    assert "each role a member of the next" in problem.message
+    assert all(f"{name} -> " in problem.message for name in "abc")
+
+
+@pytest.mark.parametrize("key", ["member_of", "members"])
+def test_no_role_belongs_to_itself_or_to_the_database_owners_group(key: str) -> None:
+    problem = only({"roles": [{"name": "a", key: ["a"]}]})
+    assert (problem.path, problem.role) == (f"roles[0].{key}[0]", "a")
+    problem = only({"roles": [{"name": "a", key: ["pg_database_owner"]}]})
+    assert problem.path == f"roles[0].{key}[0]"
+    assert "pg_database_owner" in problem.message

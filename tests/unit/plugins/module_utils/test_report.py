@@ -20,12 +20,14 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import
     CommentRole,
     CreateRole,
     CreateSchema,
+    CreateStore,
     Grant,
     GrantDefault,
     Plan,
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetPassword,
     Target,
     Withheld,
     weight,
@@ -108,6 +110,22 @@ def test_nothing_to_do_shows_nothing() -> None:
     assert diff_of(Plan(), "app") == []
 
 
+def test_a_password_is_changed_or_removed_and_never_shown() -> None:
+    before, after = sides(
+        CreateRole(RoleRef(-1, "new"), {"login": True}, ""),
+        SetPassword(RoleRef(-1, "new"), "", created=True),
+        SetPassword(A, ""),
+        SetPassword(B, "", clear=True),
+    )
+    assert after == [
+        "roles:",
+        "  - {name: a, password: (changed)}",
+        "  - {name: b, password: (removed)}",
+        "  - {name: new, login: true, password: (changed)}",
+    ]
+    assert before == ["roles:", "  - {name: a}", "  - {name: b}"]
+
+
 def test_roles_read_like_the_manifest() -> None:
     before, after = sides(
         CreateRole(RoleRef(-1, "new"), {"login": True, "valid_until": 0}, ""),
@@ -127,7 +145,7 @@ def test_roles_read_like_the_manifest() -> None:
 def test_memberships_show_what_is_unusual() -> None:
     before, after = sides(
         AddMember(O, A, {"admin": True, "inherit": True, "set": False}, ""),
-        AddMember(O, B, {"set": True}, "", exists=True),
+        AddMember(O, B, {"admin": False, "inherit": False, "set": True}, "", exists=True, raised=frozenset(("set",))),
         RemoveMember(A, B, BOSS),
         RemoveMember(B, A, BOSS, option="admin"),
     )
@@ -153,6 +171,17 @@ def test_memberships_show_what_is_unusual() -> None:
         "      - {name: a, admin: true, set: false}",
         "      - {name: b, set: true}",
     ]
+
+
+def test_a_membership_that_gets_another_grantor_shows_only_what_it_loses() -> None:
+    before, after = sides(
+        AddMember(O, A, {"admin": False, "inherit": True, "set": True}, "", exists=True),
+        RemoveMember(O, A, BOSS, replaced=True),
+        AddMember(O, B, {"admin": False, "inherit": True, "set": False}, "", exists=True),
+        RemoveMember(O, B, BOSS, replaced=True, lowered=frozenset(("set",))),
+    )
+    assert before == ["memberships:", "  - role: o", "    members:", "      - {name: b, set: true}"]
+    assert after == ["memberships:", "  - role: o", "    members:", "      - {name: b, set: false}"]
 
 
 def test_schemas_show_their_owners() -> None:
@@ -271,9 +300,12 @@ def test_the_summary_counts_each_thing_once() -> None:
     }
 
 
-def test_a_membership_that_only_changes_its_grantor_is_altered() -> None:
-    plan = Plan((AddMember(O, A, {"inherit": True}, "", exists=True), RemoveMember(O, A, B)))
-    assert summary(plan)["memberships"] == {"added": 0, "altered": 1, "removed": 0}
+def test_a_membership_that_only_changes_its_grantor_does_not_count() -> None:
+    again = AddMember(O, A, {"admin": False, "inherit": True, "set": True}, "", exists=True)
+    plan = Plan((again, RemoveMember(O, A, B, replaced=True), RemoveMember(O, B, BOSS)))
+    assert summary(plan)["memberships"] == {"added": 0, "altered": 0, "removed": 1}
+    plan = Plan((again, RemoveMember(O, A, B, replaced=True, lowered=frozenset(("admin",))), RemoveMember(O, B, BOSS)))
+    assert summary(plan)["memberships"] == {"added": 0, "altered": 1, "removed": 1}
 
 
 @pytest.mark.parametrize(
@@ -287,6 +319,15 @@ def test_a_membership_that_only_changes_its_grantor_is_altered() -> None:
 )
 def test_one_warning_speaks_for_all_overrides(counts: Dict[str, int], text: str) -> None:
     assert kept_warning(counts) == text
+
+
+def test_passwords_are_counted_and_so_is_the_schema_of_their_fingerprints() -> None:
+    changes = (SetPassword(A, ""), SetPassword(RoleRef(-1, "new"), "", created=True), SetPassword(B, "", clear=True))
+    counted = summary(Plan((*changes, CreateStore(True))))
+    assert counted["passwords"] == {"set": 3}
+    assert counted["schemas"] == {"created": 1, "owner_changed": 0}
+    assert counted["roles"] == {"created": 0, "altered": 0, "dropped": 0}
+    assert summary(Plan((CreateStore(False),)))["schemas"]["created"] == 0
 
 
 # ---- items -----------------------------------------------------------------------------------------------------------
@@ -337,6 +378,8 @@ def test_brief_items_name_three_objects_and_count_exactly() -> None:
         (AlterRole(A, {"login": True}, {}, frozenset(), ""), "alter_role", "a", "a"),
         (AlterSchemaOwner(5, "s", A, B, ""), "alter_schema_owner", "a", "s"),
         (CommentRole(A, "x", "y", ""), "alter_role", "a", "a"),
+        (SetPassword(A, ""), "alter_role", "a", "a"),
+        (SetPassword(A, "", clear=True, ours=False), "alter_role", "a", "a"),
     ],
 )
 def test_what_is_withheld_says_what_whose_where_and_why(
@@ -345,6 +388,14 @@ def test_what_is_withheld_says_what_whose_where_and_why(
     (item,) = withheld_items([Withheld(change, "mode")], brief=False)
     assert (item["change"], item["role"], item["object"]["name"], item["reason"]) == (name, role, place, "mode")
     assert item["sql"]
+
+
+def test_a_withheld_password_shows_what_would_have_been_done_with_it() -> None:
+    held = [Withheld(SetPassword(A, ""), "mode"), Withheld(SetPassword(B, "", clear=True), "password_not_ours")]
+    assert [(item["sql"], item["reason"]) for item in withheld_items(held, brief=False)] == [
+        ("ALTER ROLE \"a\" PASSWORD '********'", "mode"),
+        ('ALTER ROLE "b" PASSWORD NULL', "password_not_ours"),
+    ]
 
 
 def test_items_stand_in_the_same_order_whatever_the_catalogs() -> None:

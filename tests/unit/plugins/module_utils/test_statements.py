@@ -17,12 +17,14 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import
     CommentRole,
     CreateRole,
     CreateSchema,
+    CreateStore,
     Grant,
     GrantDefault,
     LendUsage,
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetPassword,
     Target,
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.state import PUBLIC_REF, Object, RoleRef
@@ -69,6 +71,8 @@ def test_statements_come_in_the_documented_order_whatever_the_order_of_the_chang
         CreateRole(new, {"login": True}, ""),
         AlterRole(A, {"login": True}, {"login": False}, frozenset(), ""),
         CommentRole(A, "x", None, ""),
+        CreateStore(True),
+        SetPassword(A, ""),
         RemoveMember(A, B, RoleRef(10, "postgres"), early=True),
         AddMember(B, A, {}, ""),
         CreateSchema("t", O, ""),
@@ -89,6 +93,10 @@ def test_statements_come_in_the_documented_order_whatever_the_order_of_the_chang
         'CREATE ROLE "n" LOGIN',
         'ALTER ROLE "a" LOGIN',
         "COMMENT ON ROLE \"a\" IS 'x'",
+        'CREATE SCHEMA "role_reconcile"',
+        'CREATE TABLE "role_reconcile"."password_fingerprint" '
+        "(role oid PRIMARY KEY, system_identifier text NOT NULL, fingerprint bytea NOT NULL)",
+        "ALTER ROLE \"a\" PASSWORD '********'",
         'REVOKE "a" FROM "b" GRANTED BY "postgres"',
         'GRANT "b" TO "a"',
         'CREATE SCHEMA "t" AUTHORIZATION "o"',
@@ -116,6 +124,13 @@ def test_a_revoke_that_another_statement_covers_is_not_written() -> None:
 
 
 # ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_password_is_shown_masked_and_one_that_goes_as_null() -> None:
+    assert written(SetPassword(RoleRef(1, 'a"b'), ""), SetPassword(B, "", clear=True)) == [
+        'ALTER ROLE "a""b" PASSWORD \'********\'',
+        'ALTER ROLE "b" PASSWORD NULL',
+    ]
 
 
 def test_alike_objects_and_grantees_share_a_statement_in_the_order_of_oids_and_names() -> None:

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""What would help, as statements that somebody with more rights can run as they stand."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+try:
+    from psycopg import sql
+except ImportError:  # the module reports the missing library before it composes anything
+    pass
+
+from ..problems import Problem
+from ..state import RoleRef, State
+from ..statements import role, text
+
+SUPERUSER = "Run as a superuser."
+
+
+def problem(ref: Optional[RoleRef], on: Optional[str], message: str, hint: str, source: str = "") -> Problem:
+    """A problem of rights."""
+    return Problem(
+        path=source or None,
+        role=ref.name if ref else None,
+        object=on,
+        message=message,
+        hint=hint,
+        code="insufficient_privilege",
+    )
+
+
+def compose(template: str, *names: Any) -> str:
+    """A statement with role names, or texts for other names, in the places of the template."""
+    words = [role(name) if isinstance(name, RoleRef) else sql.Identifier(name) for name in names]
+    try:
+        return text(sql.SQL(template).format(*words))
+    except UnicodeEncodeError:
+        # A name that no statement can spell is a problem of its own.
+        return template.format(*(getattr(name, "name", name) for name in names))
+
+
+def attribute(executor: RoleRef, name: str) -> str:
+    """Give the executor an attribute."""
+    return compose(f"ALTER ROLE {{}} {name.upper()}", executor)
+
+
+def admin_option(executor: RoleRef, group: RoleRef, version: int) -> str:
+    """Give the executor ADMIN OPTION: from PostgreSQL 16 on as the creator of a role has it, which is never drift."""
+    if version < 16:
+        return compose("GRANT {} TO {} WITH ADMIN OPTION", group, executor)
+    return compose("GRANT {} TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE", group, executor)
+
+
+def membership(executor: RoleRef, group: RoleRef, option: str, state: State) -> str:
+    """Make the executor a member with this option (``inherit`` or ``set``), which before PostgreSQL 16 there is not.
+
+    A role that the run itself creates cannot be granted beforehand.
+    """
+    version = state.server.version
+    if group.oid > 0:
+        words = f" WITH {option.upper()} TRUE" if version >= 16 else ""
+        return compose(f"GRANT {{}} TO {{}}{words}", group, executor)
+    declare = f"declare {executor.name} as a member of {group.name} in memberships"
+    if version < 16:
+        return declare[0].upper() + declare[1:]
+    # A login has the settings of the role that it logged in as, whatever role it has set.
+    login = state.ref(state.server.session_user)
+    return f"{compose('ALTER ROLE {} SET createrole_self_grant =', login)} 'set, inherit'; or {declare}"

@@ -157,13 +157,27 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
             verify(connection, policy, options, state, plan, passwords)
             check_access(connection, settings.session_role)
     elif settings.writes and not state.server.in_recovery:
-        # Records that moved to another store, or whose role is gone: nothing that anybody has to know of.
-        remember(connection, plan, policy, state, passwords)
+        warnings += tidy_records(connection, plan, policy, state, passwords)
     if not settings.check_mode:
         with clock.stage("commit"):
             told = commit(connection, settings)
         warnings += [told] if told else []
     return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
+
+
+def tidy_records(
+    connection: Connection[Any], plan: Plan, policy: Policy, state: State, passwords: PasswordOptions
+) -> List[str]:
+    """Records that moved to another store, or whose role is gone: no part of a plan, and no reason to fail."""
+    connection.execute("SAVEPOINT records")
+    try:
+        remember(connection, plan, policy, state, passwords)
+    except Failure as failure:
+        if connection.closed:
+            raise
+        connection.execute("ROLLBACK TO records")
+        return [f"the fingerprints of passwords could not be tidied up: {failure.message}"]
+    return []
 
 
 def check_digest(expected: Optional[str], found: str, sql: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils import catalog, store
-from ansible_collections.pg_access.reconcile.plugins.module_utils.apply import Settings, _about_passwords
+from ansible_collections.pg_access.reconcile.plugins.module_utils.apply import _about_passwords
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import Change, CommentRole, Plan, SetPassword
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.passwords import (
     PasswordOptions,
@@ -33,6 +33,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.store import (
     StoreTable,
     join_comment,
 )
+from ansible_collections.pg_access.reconcile.plugins.module_utils.transaction import Settings
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.test_password_policy import scram
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.test_sealed import opened
@@ -148,7 +149,7 @@ def unsealed(block: str) -> str:
 def test_a_key_file_is_made_when_a_password_is_about_to_be_sent(tmp_path: Path) -> None:
     file = tmp_path / "key"
     expected = PasswordOptions(key_expected=True, store="comment")
-    options = with_key(expected, Case(entry()).set("app"), str(file))
+    options = with_key(expected, Case(entry()).set("app"), Settings(key_file=str(file)))
     assert options == replace(expected, key=file.read_bytes(), key_expected=False)
     assert len(file.read_bytes()) == 32
 
@@ -156,16 +157,20 @@ def test_a_key_file_is_made_when_a_password_is_about_to_be_sent(tmp_path: Path) 
 def test_no_key_is_made_where_none_is_needed(tmp_path: Path) -> None:
     case, file = Case(entry()), str(tmp_path / "key")
     expected = PasswordOptions(key_expected=True)
-    assert with_key(expected, Plan(), file) is expected
-    assert with_key(expected, case.set("app", clear=True), file) is expected
-    assert with_key(KEYED, case.set("app"), file) is KEYED
-    assert with_key(PasswordOptions("always"), case.set("app"), None) == PasswordOptions("always")
+    assert with_key(expected, Plan(), Settings(key_file=file)) is expected
+    assert with_key(expected, case.set("app", clear=True), Settings(key_file=file)) is expected
+    assert with_key(KEYED, case.set("app"), Settings(key_file=file)) is KEYED
+    assert with_key(PasswordOptions("always"), case.set("app"), Settings()) == PasswordOptions("always")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_key_file_that_cannot_be_made_fails_before_the_first_statement(tmp_path: Path) -> None:
     with pytest.raises(Failure) as caught:
-        with_key(PasswordOptions(key_expected=True), Case(entry()).set("app"), str(tmp_path / "gone" / "key"))
+        with_key(
+            PasswordOptions(key_expected=True),
+            Case(entry()).set("app"),
+            Settings(key_file=str(tmp_path / "gone" / "key")),
+        )
     assert caught.value.code == "manifest_invalid"
     assert caught.value.problems[0].path == "fingerprint_key_file"
     assert "No such file" in caught.value.message

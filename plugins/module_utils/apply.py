@@ -33,7 +33,7 @@ except ImportError:  # the module reports the missing library before it gets her
 from . import catalog
 from .brakes import brake_problems
 from .changes import CreateRole, CreateSchema, Grant, Plan, Revoke, SetPassword
-from .diff.passwords import PasswordOptions, verifying
+from .diff.passwords import PasswordOptions, record_work, verifying
 from .diff.targets import Lookups, qualified
 from .digest import digest
 from .failure import Failure, of_problems
@@ -158,10 +158,9 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
             check_access(connection, settings.session_role)
     elif settings.writes and not state.server.in_recovery:
         warnings += tidy_records(connection, plan, policy, state, passwords)
-    if not settings.check_mode:
+    if not settings.check_mode and not state.server.in_recovery:
         with clock.stage("commit"):
-            told = commit(connection, settings)
-        warnings += [told] if told else []
+            warnings += commit(connection, settings, asked=bool(sql))
     return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
 
 
@@ -169,6 +168,8 @@ def tidy_records(
     connection: Connection[Any], plan: Plan, policy: Policy, state: State, passwords: PasswordOptions
 ) -> List[str]:
     """Records that moved to another store, or whose role is gone: no part of a plan, and no reason to fail."""
+    if not record_work(plan.changes, policy, state, passwords, {}):
+        return []
     connection.execute("SAVEPOINT records")
     try:
         remember(connection, plan, policy, state, passwords)

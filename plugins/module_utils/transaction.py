@@ -163,23 +163,28 @@ def with_blockers(connection: Connection[Any], failure: Failure, objects: Sequen
     return failure.with_message(f"{failure.message}. In the way: {'; '.join(holders)}")
 
 
-def commit(connection: Connection[Any], settings: Settings) -> Optional[str]:
+def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> List[str]:
     """Commit. Where the connection breaks meanwhile, ask a new one what became of the transaction.
 
-    Returns a warning where the answer came that way. Raises Failure.
+    ``asked``: somebody wants to know, because a plan was run. Returns a warning where the answer came that way. Raises
+    Failure.
     """
-    row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
-    transaction = row[0] if row else None
+    transaction: Optional[str] = None
+    if asked:
+        row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+        transaction = row[0] if row else None
     try:
         connection.execute("COMMIT")
     except psycopg.Error as exc:
         if not connection.closed:
             raise failure_of(exc, connection, "COMMIT", None) from None
     else:
-        return None
+        return []
+    if not asked:
+        return []
     outcome = _outcome(transaction, settings)
     if outcome == "committed":
-        return "the connection broke during COMMIT; asked again, the server says that the transaction was committed"
+        return ["the connection broke during COMMIT; asked again, the server says that the transaction was committed"]
     if outcome == "aborted":
         raise Failure("connection_failed", "The connection broke during COMMIT, and nothing was applied: run again.")
     raise Failure(

@@ -121,3 +121,19 @@ def test_a_connected_member_of_an_undeclared_group_counts(db: Database) -> None:
     assert result.problems[0]["role"] == "grp"
     session.close()
     db.converge(manifest, undeclared_grantees="revoke")
+
+
+@pytest.mark.versions(min=16)
+def test_the_grantor_that_stands_in_the_way_is_said_first(db: Database) -> None:
+    """ADMIN OPTION alone would not help, so its GRANT is not what the message asks for."""
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE", "CREATE ROLE e", "CREATE ROLE b", "GRANT e TO b")
+    result = db.fails("roles: [{name: e}]", "insufficient_privilege", "granted by postgres", login_user="adm")
+    assert "GRANT" not in str(result.problems[0]["hint"])
+
+
+@pytest.mark.versions(min=16)
+def test_no_hint_asks_for_a_circle_of_memberships(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE", "CREATE ROLE f", "GRANT adm TO f")
+    manifest = "roles: [{name: f, connection_limit: 5}]"
+    result = db.fails(manifest, "insufficient_privilege", "no ADMIN OPTION", login_user="adm")
+    assert result.problems[0]["hint"] == "Run as a superuser."

@@ -195,12 +195,16 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
     except Failure as failure:
         if settings.session_role and failure.sqlstate in ("22023", "42501", "42704"):
             code = "insufficient_privilege" if failure.sqlstate == "42501" else "object_missing"
+            message = f"Cannot become session_role {settings.session_role}: {failure.message}"
+            hint = "The login must be a member of session_role, from PostgreSQL 16 on with the SET option."
+            problem = Problem(path="session_role", role=settings.session_role, message=message, hint=hint, code=code)
             raise Failure(
                 code,
-                f"Cannot become session_role {settings.session_role}: {failure.message}",
+                message,
+                problems=[problem],
                 sqlstate=failure.sqlstate,
                 statement=failure.statement,
-                hint="The login must be a member of session_role, from PostgreSQL 16 on with the SET option.",
+                hint=hint,
             ) from None
         raise
 
@@ -326,12 +330,18 @@ def _about_passwords(plan: Plan, state: State, settings: Settings) -> List[str]:
     return warnings
 
 
+def _is_about_plpgsql(diagnostic: Any) -> bool:
+    """Whether PL/pgSQL, loaded to hide a password, only complains about somebody's setting ``plpgsql.something``."""
+    found = diagnostic.sqlstate in ("42602", "42704", "22023")
+    return found and '"plpgsql.' in (diagnostic.message_primary or "")
+
+
 def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden) -> None:
     """Run the plan's statements. A warning from the server that nobody expects is a failure like an error."""
     warnings: List[Tuple[str, str]] = []
 
     def note(diagnostic: Any) -> None:
-        if diagnostic.severity_nonlocalized == "WARNING":
+        if diagnostic.severity_nonlocalized == "WARNING" and not _is_about_plpgsql(diagnostic):
             warnings.append((diagnostic.sqlstate or "", diagnostic.message_primary or ""))
 
     connection.add_notice_handler(note)
@@ -342,8 +352,10 @@ def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden) -> No
     if warnings:
         sqlstate, message = warnings[0]
         futile = sqlstate in _FUTILE
+        # A membership that another session has taken away meanwhile.
+        collision = sqlstate == "01000"
         raise Failure(
-            "insufficient_privilege" if futile else "server_error",
+            "insufficient_privilege" if futile else "collision" if collision else "server_error",
             f"The server answered the plan with a warning, so it was rolled back: {message}",
             problems=[Problem(message=f"{state}: {words}", code="server_error") for state, words in warnings],
             sqlstate=sqlstate,

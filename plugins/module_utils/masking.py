@@ -210,7 +210,7 @@ def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
 
 def by_chance(secret: str) -> bool:
     """Whether a text may be found in a result without having leaked: a number, a word of SQL or of the manifest."""
-    return len(secret) < BY_CHANCE or (len(secret) <= WORD_BY_CHANCE and secret.isalpha())
+    return len(secret) < BY_CHANCE or (len(secret) <= WORD_BY_CHANCE and secret.isalpha()) or not secret.strip("*")
 
 
 #: Keys of the arguments under which names stand, which a result has to show as they are.

@@ -156,7 +156,7 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
         with clock.stage("verify"):
             verify(connection, policy, options, state, plan, passwords)
             check_access(connection, settings.session_role)
-    elif settings.writes and not state.server.in_recovery:
+    elif settings.writes and not sql and not state.server.in_recovery:
         warnings += tidy_records(connection, plan, policy, state, passwords)
     if not settings.check_mode and not state.server.in_recovery:
         with clock.stage("commit"):
@@ -338,12 +338,18 @@ def _about_passwords(plan: Plan, state: State, settings: Settings) -> List[str]:
     return warnings
 
 
+def _is_about_plpgsql(diagnostic: Any) -> bool:
+    """Whether PL/pgSQL, loaded to hide a password, only complains about somebody's setting ``plpgsql.something``."""
+    found = diagnostic.sqlstate in ("42602", "42704", "22023")
+    return found and '"plpgsql.' in (diagnostic.message_primary or "")
+
+
 def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden, objects: Sequence[int]) -> None:
     """Run the plan's statements. A warning from the server that nobody expects is a failure like an error."""
     warnings: List[Tuple[str, str]] = []
 
     def note(diagnostic: Any) -> None:
-        if diagnostic.severity_nonlocalized == "WARNING":
+        if diagnostic.severity_nonlocalized == "WARNING" and not _is_about_plpgsql(diagnostic):
             warnings.append((diagnostic.sqlstate or "", diagnostic.message_primary or ""))
 
     connection.add_notice_handler(note)
@@ -356,8 +362,10 @@ def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden, objec
     if warnings:
         sqlstate, message = warnings[0]
         futile = sqlstate in _FUTILE
+        # A membership that another session has taken away meanwhile.
+        collision = sqlstate == "01000"
         raise Failure(
-            "insufficient_privilege" if futile else "server_error",
+            "insufficient_privilege" if futile else "collision" if collision else "server_error",
             f"The server answered the plan with a warning, so it was rolled back: {message}",
             problems=[Problem(message=f"{state}: {words}", code="server_error") for state, words in warnings],
             sqlstate=sqlstate,

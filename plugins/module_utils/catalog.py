@@ -73,7 +73,11 @@ SELECT current_setting('server_version'),
        (SELECT oid::int8 FROM pg_roles WHERE rolname = session_user),
        (SELECT oid::int8 FROM pg_roles WHERE rolname = current_user),
        (extract(epoch FROM now()) * 1000000)::int8,
-       current_setting('createrole_self_grant', true)
+       current_setting('createrole_self_grant', true),
+       current_setting('password_encryption'),
+       coalesce((SELECT has_language_privilege(oid, 'USAGE') FROM pg_language WHERE lanname = 'plpgsql'), false),
+       has_column_privilege('pg_authid', 'rolpassword', 'SELECT'),
+       has_database_privilege(current_database(), 'CREATE')
 """
 
 _SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
@@ -107,13 +111,6 @@ SELECT n.nspowner::int8, has_schema_privilege(n.oid, 'CREATE'), c.relowner::int8
 FROM pg_namespace AS n
 LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = %s
 WHERE n.nspname = %s
-"""
-
-_ABOUT_PASSWORDS = """
-SELECT current_setting('password_encryption'),
-       coalesce((SELECT has_language_privilege(oid, 'USAGE') FROM pg_language WHERE lanname = 'plpgsql'), false),
-       has_column_privilege('pg_authid', 'rolpassword', 'SELECT'),
-       has_database_privilege(current_database(), 'CREATE')
 """
 
 _RECORDS = f"SELECT role::int8, system_identifier, fingerprint FROM {SCHEMA}.{TABLE}"
@@ -415,7 +412,7 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
     """
     version = connection.info.server_version // 10000
     options = ", inherit_option, set_option" if version >= 16 else ""
-    server, roles, memberships, schemas, found, store, about = fetch(
+    server, roles, memberships, schemas, found, store = fetch(
         connection,
         [
             (_SERVER, ()),
@@ -424,13 +421,11 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
             (_SCHEMAS, ()),
             (_DATABASES, (sorted(databases),)),
             (_STORE, (list(PRIVILEGES), list(COLUMNS), TABLE, SCHEMA)),
-            (_ABOUT_PASSWORDS, ()),
         ],
     )
     full_version, database, database_oid, may_identify, in_recovery, session_user, current_user, *others = server[0]
-    clock, self_grant = others
+    clock, self_grant, encryption, sealing, may_read, may_create = others
     by_oid = {row[0]: _role(row) for row in roles}
-    encryption, sealing, may_read, may_create = about[0]
     trusted = {session_user, current_user} | {role.oid for role in by_oid.values() if role.superuser}
     table = _store_table(store, trusted, may_create)
     queries = {

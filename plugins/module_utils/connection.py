@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import re
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, Optional
 
 from .failure import Failure
@@ -93,6 +94,15 @@ def connection_parameters(options: Mapping[str, Any], environment: Mapping[str, 
     if host:
         parameters["host"] = host
     parameters.update(extra)
+    problems += [
+        Problem(
+            path=place,
+            message="must be a database's name, not a connection string",
+            hint="Give host, user and password in the login_* options.",
+        )
+        for place, value in (("login_db", given.get("login_db")), ("connect_params.dbname", extra.get("dbname")))
+        if isinstance(value, str) and re.search(r"^\w+://|\bpassword\s*=", value)
+    ]
     named = (
         "dbname" in parameters,
         "service" in parameters,

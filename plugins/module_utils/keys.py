@@ -74,15 +74,16 @@ def _problem(path: str, message: str) -> Problem:
 def _of_file(path: str) -> Tuple[Key, List[Problem]]:
     place = "fingerprint_key_file"
     if not os.path.isabs(path):
-        return Key(), [_problem(place, f"{path!r} must be an absolute path, where the module runs")]
+        # Not shown: it may be the key itself.
+        return Key(), [_problem(place, "must be an absolute path, where the module runs")]
     try:
         with open(path, "rb") as stream:
             value = stream.read()
             mode = os.fstat(stream.fileno()).st_mode
     except FileNotFoundError:
         folder = os.path.dirname(path)
-        if not os.path.isdir(folder):
-            return Key(), [_problem(place, f"{path!r} cannot be made: there is no folder {folder!r}")]
+        if os.path.islink(path) or not os.access(folder, os.F_OK | os.W_OK | os.X_OK):
+            return Key(), [_problem(place, f"{path!r} cannot be made: there is no folder {folder!r} to write to")]
         return Key(new_file=path), []
     except (OSError, ValueError) as exc:
         return Key(), [_problem(place, f"{path!r} cannot be read: {getattr(exc, 'strerror', None) or 'no file name'}")]

@@ -160,12 +160,23 @@ def of_roles(roles: Any, environment: Optional[Mapping[str, str]] = None) -> Ite
             yield environment[variable], owner
 
 
+def passwords_in_address(text: str) -> Iterator[str]:
+    """The passwords in a connection string, which some take for a database's name."""
+    for match in re.finditer(r"://[^:/@]*:([^@]+)@|password\s*=\s*('[^']*'|[^\s&]+)", text):
+        yield next(group for group in match.groups() if group).strip("'")
+
+
 def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Tuple[str, str]]:
     """The secrets in the module's raw arguments and in its environment."""
     for name in ("login_password", "fingerprint_key"):
         for text in _secrets_in(raw.get(name)):
             yield text, name
     parameters = structure(raw.get("connect_params"))
+    databases = (raw.get("login_db"), parameters.get("dbname") if isinstance(parameters, Mapping) else None)
+    for database in databases:
+        if isinstance(database, str):
+            for text in passwords_in_address(database):
+                yield text, "login_db"
     if isinstance(parameters, Mapping):
         for name in SECRET_PARAMETERS:
             for text in _secrets_in(parameters.get(name)):
@@ -184,9 +195,11 @@ def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
             yield text, "passwords"
     found = structure(passwords)
     if isinstance(found, Mapping):
+        names = set(open_names({"roles": raw.get("roles")}))
         for role, secret in found.items():
-            for text in _secrets_in(secret):
-                yield text, f"the password of role {role}"
+            swapped = isinstance(role, str) and role not in names and str(secret) in names
+            for text in _secrets_in(role if swapped else secret):
+                yield text, "passwords" if swapped else f"the password of role {role}"
     else:
         for text in _secrets_in(found):
             yield text, "passwords"
@@ -197,27 +210,36 @@ def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
 
 def by_chance(secret: str) -> bool:
     """Whether a text may be found in a result without having leaked: a number, a word of SQL or of the manifest."""
-    return len(secret) < BY_CHANCE or (len(secret) <= WORD_BY_CHANCE and secret.isalpha())
+    return len(secret) < BY_CHANCE or (len(secret) <= WORD_BY_CHANCE and secret.isalpha()) or not secret.strip("*")
 
 
-def open_texts(raw: Mapping[str, Any]) -> Iterator[str]:
-    """Every text in the raw arguments that is no secret: names, comments, options."""
-    hidden = {name for _text, name in of_unknown(raw)} | {"login_password", "fingerprint_key", "connect_params"}
-    for name, value in raw.items():
-        found = structure(value)
-        if name in hidden:
-            continue
-        if name == "passwords":
-            yield from map(str, found if isinstance(found, Mapping) else ())
-        elif name == "roles":
-            for entry in found if isinstance(found, (list, tuple)) else ():
-                role = structure(entry)
-                if isinstance(role, Mapping):
-                    yield from leaves(
-                        {key: item for key, item in role.items() if key in _ROLE_KEYS and key not in _SECRET_FIELDS}
-                    )
-        else:
-            yield from leaves(found)
+#: Keys of the arguments under which names stand, which a result has to show as they are.
+_NAME_KEYS = frozenset(
+    {
+        "name", "role", "owner", "schema", "columns", "profiles", "default_owner", "reassign_owned_to", "role_pattern",
+        "assume_roles", "schemas", "ignore_roles", "roles", "members", "member_of", "memberships", "session_role",
+        "login_user", "login_db", "login_host", "login_unix_socket",
+    }
+)  # fmt: skip
+
+
+def open_names(raw: Mapping[str, Any]) -> Iterator[str]:
+    """Every name in the raw arguments. Other texts that equal a secret, comments and settings too, are masked."""
+    yield from _names_in(raw, "")
+
+
+def _names_in(value: Any, key: str) -> Iterator[str]:
+    found = structure(value)
+    if isinstance(found, Mapping):
+        if key in ("profiles", "config"):
+            yield from (str(name) for name in found)
+        for name, item in found.items():
+            yield from _names_in(item, str(name))
+    elif isinstance(found, (list, tuple)):
+        for item in found:
+            yield from _names_in(item, key)
+    elif isinstance(found, str) and key in _NAME_KEYS:
+        yield found
 
 
 def of_unknown(raw: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:

@@ -25,7 +25,7 @@ from .failure import Failure, of_problems
 from .filters import Options
 from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
-from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_texts
+from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names
 from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
 from .report.result import names_of, result_of, warnings_of
@@ -96,7 +96,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
     def _known(self, secret: str) -> bool:
         """Whether a secret may be in the result without having leaked into it."""
-        sources = (texts() for texts in (lambda: open_texts(self.raw), *self._vouched))
+        sources = (texts() for texts in (lambda: open_names(self.raw), *self._vouched))
         return by_chance(secret) or any(secret in text for texts in sources for text in texts)
 
     def fail_json(self, msg: str, **details: Any) -> NoReturn:
@@ -163,6 +163,10 @@ class Module(AnsibleModule):  # type: ignore[misc]
                 told[name] = _told(name, value)
             elif isinstance(value, (list, dict)):
                 told[name] = f"{len(value)} items"
+        if isinstance(told.get("passwords"), dict):
+            # A key that is no role's name may be a password in the wrong place.
+            names = set(open_names(self.raw))
+            told["passwords"] = {name: mask for name, mask in told["passwords"].items() if name in names}
         return {"module_args": told}
 
 
@@ -171,6 +175,8 @@ def _told(name: str, value: Any) -> Any:
     if isinstance(value, dict):
         names = sorted(map(str, value))
         return dict.fromkeys(names, MASK) if name == "passwords" else names
+    if name == "fingerprint_key_file" and not os.path.isabs(str(value or "/")):
+        return MASK  # most likely the key itself
     return MASK if name in _WITH_SECRETS and value is not None else value
 
 

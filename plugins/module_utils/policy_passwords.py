@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Dict, Mapping, Optional
 from .manifest.model import Manifest, Password
 from .manifest.texts import show
 from .manifest.validate import Suggester
+from .masking import by_chance
 from .passwords import problem_of, verifier_kind
 from .policy_checks import Report
 
@@ -31,7 +32,10 @@ def with_passwords(manifest: Manifest, roles: Mapping[str, DesiredRole], report:
     known = Suggester(roles)
     for name, password in manifest.passwords.items():
         problem = _out_of_place(name, roles.get(name), given.get(name), known)
-        if problem is None:
+        if name not in roles and password.text in roles:
+            problem = f"the value of a key is a role's name ({show(password.text)}): write {{role: password}}"
+            report.problem(password.source.partition(".")[0], problem)
+        elif problem is None:
             given[name] = password
         elif not manifest.unreadable & {"roles", "schemas", "profiles"}:
             report.problem(password.source, problem, role=name)
@@ -50,7 +54,26 @@ def with_passwords(manifest: Manifest, roles: Mapping[str, DesiredRole], report:
         attributes = {"login": True, **role.attributes}
         wanted = replace(password, encryption=encryption, verifier=verifier)
         result[name] = replace(role, attributes=attributes, password=wanted)
+    _check_places(result, report)
     return result
+
+
+def _check_places(roles: Mapping[str, DesiredRole], report: Report) -> None:
+    """Comments and settings go to the server in clear, and everybody may read comments."""
+    secrets = {role.password.text for role in roles.values() if role.password is not None}
+    for role in roles.values():
+        own = role.password.text if role.password is not None else None
+        settings = (role.config or {}).items()
+        places = [("comment", role.comment), *((f"config.{name}", value) for name, value in settings)]
+        for place, value in places:
+            texts = [value] if isinstance(value, str) else list(value or ())
+            found = [text for text in texts if text in secrets or (own is not None and own in text)]
+            if any(not by_chance(own if own is not None and own in text else text) for text in found):
+                report.problem(
+                    f"{role.source}.{place}",
+                    "holds a password that the manifest declares, and would go to the server in clear text",
+                    role=role.name,
+                )
 
 
 def _out_of_place(name: str, role: Optional[DesiredRole], other: Optional[Password], known: Suggester) -> Optional[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 # Raised by a statement of a checked plan, these mean that another session changed the same things at the same time.
-_COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000"})
+_COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000", "0LP01"})
 _CODES = {
     "42501": "insufficient_privilege",
     "2BP01": "dependent_privileges",

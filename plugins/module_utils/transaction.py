@@ -20,6 +20,7 @@ except ImportError:  # the module reports the missing library before it gets her
 from . import catalog
 from .diff.passwords import PasswordOptions
 from .failure import Failure
+from .problems import Problem
 from .sending import failure_of, send
 from .state import State
 
@@ -112,12 +113,16 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
     except Failure as failure:
         if settings.session_role and failure.sqlstate in ("22023", "42501", "42704"):
             code = "insufficient_privilege" if failure.sqlstate == "42501" else "object_missing"
+            message = f"Cannot become session_role {settings.session_role}: {failure.message}"
+            hint = "The login must be a member of session_role, from PostgreSQL 16 on with the SET option."
+            problem = Problem(path="session_role", role=settings.session_role, message=message, hint=hint, code=code)
             raise Failure(
                 code,
-                f"Cannot become session_role {settings.session_role}: {failure.message}",
+                message,
+                problems=[problem],
                 sqlstate=failure.sqlstate,
                 statement=failure.statement,
-                hint="The login must be a member of session_role, from PostgreSQL 16 on with the SET option.",
+                hint=hint,
             ) from None
         raise
 

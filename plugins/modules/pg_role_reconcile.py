@@ -204,7 +204,8 @@ options:
             which mean what they mean in O(memberships[].members).'
           - 'Every membership of the role is then exactly this list, with what O(memberships) and O(roles[].members) say
             about the role: it leaves any other group, also an external, predefined or undeclared one. V([]) means that
-            it is a member of nothing.'
+            it is a member of nothing. Memberships in roles of a managed service and of the bootstrap superuser stay all
+            the same.'
           - 'In effect when omitted: the role''s memberships are managed from the groups'' side only.'
         type: list
         elements: raw

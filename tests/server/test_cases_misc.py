@@ -434,10 +434,8 @@ def test_CON_09_many_grants_on_one_row(db: Database) -> None:
     [
         "retirements: [{role: old}]",
         "scope: {roles: ['old*']}",
-        "roles: [{name: r, password: x}]",
-        "roles: [{name: r, password_from_env: X}]",
     ],
 )
-def test_DRP_and_PWD_come_later(db: Database, section: str) -> None:
+def test_DRP_comes_later(db: Database, section: str) -> None:
     db.sql("CREATE ROLE old")
     db.fails(section, "not_supported")

@@ -81,6 +81,7 @@ def test_refusals(brownfield: Database, documented: Mapping[str, Any]) -> None:
     attempts: list[tuple[str, dict[str, Any]]] = [
         ("roles: [{name: 7}]", {}),
         ("roles: [{name: fresh}]", {"login_user": "weak"}),
+        ("roles: [{name: fresh, config: {work_mem: banana}}]", {}),
         ("grants: [{role: pg_monitor, privileges: [SELECT], object: {type: table, schema: s, name: nope}}]", {}),
     ]
     for manifest, options in attempts:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from harness import Database
 
@@ -121,3 +123,77 @@ def test_a_connected_member_of_an_undeclared_group_counts(db: Database) -> None:
     assert result.problems[0]["role"] == "grp"
     session.close()
     db.converge(manifest, undeclared_grantees="revoke")
+
+
+@pytest.mark.versions(min=16)
+def test_the_grantor_that_stands_in_the_way_is_said_first(db: Database) -> None:
+    """ADMIN OPTION alone would not help, so its GRANT is not what the message asks for."""
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE", "CREATE ROLE e", "CREATE ROLE b", "GRANT e TO b")
+    result = db.fails("roles: [{name: e}]", "insufficient_privilege", "granted by postgres", login_user="adm")
+    assert "GRANT" not in str(result.problems[0]["hint"])
+
+
+@pytest.mark.versions(min=16)
+def test_no_hint_asks_for_a_circle_of_memberships(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE", "CREATE ROLE f", "GRANT adm TO f")
+    manifest = "roles: [{name: f, connection_limit: 5}]"
+    result = db.fails(manifest, "insufficient_privilege", "no ADMIN OPTION", login_user="adm")
+    assert result.problems[0]["hint"] == "Run as a superuser."
+
+
+KEY = {"fingerprint_key": "a key that only this test knows"}
+LONG = "Zq7-gamma-secret"
+
+
+@pytest.mark.parametrize("setting", ["plpgsql.bogus = 1", "plpgsql.variable_conflict = 'bogus'"])
+def test_a_bad_setting_of_plpgsql_does_not_stop_a_password(db: Database, setting: str) -> None:
+    """PL/pgSQL, which hides the password, warns about it when it is loaded."""
+    db.sql("CREATE ROLE adm LOGIN SUPERUSER", f"ALTER ROLE adm SET {setting}")
+    db.converge({"roles": [{"name": "r", "password": LONG}]}, login_user="adm", **KEY)
+    assert db.logs_in("r", LONG)
+
+
+def test_name_and_password_the_wrong_way_round(db: Database) -> None:
+    result = db.rejects({"roles": [{"name": "r", "login": True}]}, "role's name", passwords={LONG: "r"}, **KEY)
+    assert LONG not in str(result)
+
+
+@pytest.mark.parametrize("field", [{"comment": LONG}, {"comment": f"see {LONG}"}, {"config": {"my.secret": LONG}}])
+def test_a_password_in_a_comment_or_a_setting(db: Database, field: dict[str, object]) -> None:
+    result = db.rejects({"roles": [{"name": "r", "password": LONG, **field}]}, "in clear text", **KEY)
+    assert LONG not in str(result)
+
+
+@pytest.mark.parametrize("field", ["login", "connection_limit", "valid_until", "password_format", "superuser"])
+def test_a_secret_in_the_wrong_field_is_not_shown(db: Database, field: str) -> None:
+    for more in ({}, {"password": LONG}):
+        result = db.rejects({"roles": [{"name": "r", field: LONG, **more}]}, field, **KEY)
+        assert LONG not in str(result)
+
+
+@pytest.mark.parametrize("option", ["login_db", "connect_params"])
+def test_a_connection_string_is_no_database(db: Database, option: str) -> None:
+    address = f"postgresql://postgres:{LONG}@127.0.0.1:1/d"
+    options = (
+        {"login_db": address} if option == "login_db" else {"login_db": None, "connect_params": {"dbname": address}}
+    )
+    result = db.rejects({"roles": [{"name": "r"}]}, "connection string", **options)
+    assert LONG not in str(result)
+
+
+def test_a_key_file_that_cannot_be_made_stops_check_mode_too(db: Database, tmp_path: Path) -> None:
+    (tmp_path / "key").symlink_to(tmp_path / "nowhere")
+    role = {"roles": [{"name": "r", "password": LONG}]}
+    db.rejects(role, "cannot be made", fingerprint_key_file=str(tmp_path / "key"))
+
+
+def test_a_session_role_that_the_login_may_not_set_is_a_problem(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN")
+    result = db.fails("roles: [{name: r}]", "insufficient_privilege", login_user="adm", session_role="postgres")
+    assert [problem["role"] for problem in result.problems] == ["postgres"]
+
+
+def test_an_executors_own_missing_password_is_no_news(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE")
+    result = db.reconcile("roles: [{name: adm, createrole: true}]", login_user="adm")
+    assert not [item for item in result.withheld if "PASSWORD" in item["sql"]]

@@ -46,6 +46,9 @@ PASSWORDS = {
     "json": '{"un": "guess-able"}',
 }
 
+#: What the module says before or without a server is the same on all of them.
+one_version = pytest.mark.versions(min=18)
+
 
 def spellings(secret: str) -> set[str]:
     """How a text may look in the output."""
@@ -205,6 +208,7 @@ def test_a_verifier(watch: Watch, executor: Executor, encryption: str) -> None:
     watch.hidden(SECRET, *verifier_parts(verifier))
 
 
+@one_version
 @pytest.mark.parametrize("kind", PASSWORDS)
 @pytest.mark.parametrize("form", ["dict", "json"])
 def test_the_option_passwords(watch: Watch, form: str, kind: str) -> None:
@@ -291,6 +295,7 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 
+@one_version
 @pytest.mark.parametrize("kind", WRONG)
 def test_validation_errors(watch: Watch, kind: str) -> None:
     fail(watch.both({"roles": [{"name": "r", **WRONG[kind]}]}), "manifest_invalid")
@@ -298,6 +303,7 @@ def test_validation_errors(watch: Watch, kind: str) -> None:
         assert_hidden(text, KEY, SECRET, "4711081547110815", "47110815.4711")
 
 
+@one_version
 @pytest.mark.parametrize(
     "options",
     [
@@ -491,6 +497,7 @@ room.{function} = fault
 """
 
 
+@one_version
 @pytest.mark.parametrize("exception", ["RuntimeError", "KeyError", "ValueError", "UnicodeError"])
 @pytest.mark.parametrize(
     ("room", "function"), [("apply", "verify"), ("apply", "inspect"), ("apply", "run"), ("module", "result_of"), ("module", "connect")]
@@ -645,6 +652,7 @@ basic.HAS_SYSLOG = True
 """
 
 
+@one_version
 @pytest.mark.parametrize("journal", [True, False])
 @pytest.mark.parametrize("kind", PASSWORDS)
 def test_the_log_of_the_machine(watch: Watch, tmp_path: Path, kind: str, journal: bool) -> None:
@@ -736,6 +744,7 @@ def test_words_leave_the_result_exact(db: Database) -> None:
         assert "VALUE_SPECIFIED" not in json.dumps(result)
 
 
+@one_version
 @pytest.mark.parametrize("word", ["1", "app", "ROLE", "true", "a"])
 @pytest.mark.parametrize("place", ["password", "passwords", "json", "environment", "file"])
 def test_words_from_everywhere(db: Database, tmp_path: Path, place: str, word: str) -> None:
@@ -774,6 +783,7 @@ def test_words_in_a_run(db: Database, word: str) -> None:
     assert result.summary["roles"] == {"created": 1, "altered": 0, "dropped": 0}
 
 
+@one_version
 @pytest.mark.parametrize("word", ["1", "r", "name", "unknown", "roles", "a", "0", "nope"])
 def test_words_in_a_failure(db: Database, word: str) -> None:
     def run(password: str, **role: Any) -> Any:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 try:
     from psycopg import sql
@@ -18,6 +18,9 @@ except ImportError:  # the module reports the missing library before it composes
 from ..problems import Problem
 from ..state import RoleRef, State
 from ..statements import role, text
+
+if TYPE_CHECKING:
+    from .powers import Powers
 
 SUPERUSER = "Run as a superuser."
 
@@ -49,8 +52,13 @@ def attribute(executor: RoleRef, name: str) -> str:
     return compose(f"ALTER ROLE {{}} {name.upper()}", executor)
 
 
-def admin_option(executor: RoleRef, group: RoleRef, version: int) -> str:
-    """Give the executor ADMIN OPTION: from PostgreSQL 16 on as the creator of a role has it, which is never drift."""
+def admin_option(executor: RoleRef, group: RoleRef, version: int, powers: Powers) -> str:
+    """Give the executor ADMIN OPTION: from PostgreSQL 16 on as the creator of a role has it, which is never drift.
+
+    A role that is a member of the executor, or the executor itself, cannot be given to it.
+    """
+    if executor.oid in powers.groups_of(group.oid):
+        return SUPERUSER
     if version < 16:
         return compose("GRANT {} TO {} WITH ADMIN OPTION", group, executor)
     return compose("GRANT {} TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE", group, executor)

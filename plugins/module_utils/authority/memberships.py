@@ -86,7 +86,7 @@ def _addition_problem(change: AddMember, state: State, powers: Powers) -> Option
         return _problem(
             change,
             f"{executor.name} has ADMIN OPTION on {group.name} only through roles that it does not inherit",
-            hints.admin_option(executor, group, state.server.version),
+            hints.admin_option(executor, group, state.server.version, powers),
         )
     if not powers.owns(executor.oid, change.grantor.oid):
         return _not_grantor(change, change.grantor, "be granted in the name of", state)
@@ -95,18 +95,16 @@ def _addition_problem(change: AddMember, state: State, powers: Powers) -> Option
             change,
             f"the membership of {change.member.name} in {group.name} has to be granted by {change.grantor.name}, "
             "which has no ADMIN OPTION",
-            hints.admin_option(change.grantor, group, state.server.version),
+            hints.admin_option(change.grantor, group, state.server.version, powers),
         )
     return None
 
 
 def _removal_problem(change: RemoveMember, state: State, powers: Powers) -> Optional[Problem]:
-    refused = _not_in_charge(change, "revoke", state, powers)
-    if refused or change.grantor is None:
-        return refused
-    if not powers.owns(state.server.current_user, change.grantor.oid):
+    if change.grantor is not None and not powers.owns(state.server.current_user, change.grantor.oid):
+        # Said first: ADMIN OPTION alone would not help.
         return _not_grantor(change, change.grantor, "be revoked as granted by", state)
-    return None
+    return _not_in_charge(change, "revoke", state, powers)
 
 
 def _not_in_charge(
@@ -122,7 +120,7 @@ def _not_in_charge(
         return _problem(change, f"{what}, which is a superuser: only a superuser may", hints.SUPERUSER)
     if powers.administers(executor.oid, group.oid) or (version < 16 and powers.has(executor.oid, "createrole")):
         return None
-    hint = hints.admin_option(executor, group, version)
+    hint = hints.admin_option(executor, group, version, powers)
     if version < 16:
         hint = f"{hint}; or {hints.attribute(executor, 'createrole')}"
         return _problem(change, f"{what}: it has neither CREATEROLE nor ADMIN OPTION on it", hint)

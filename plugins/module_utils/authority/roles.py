@@ -145,7 +145,7 @@ class _Judge:
             yield self._createrole(ref, verb, source)
         if self._version >= 16 and not self._powers.administers(self._executor.oid, ref.oid):
             message = f"{self._executor.name} may not {verb} role {ref.name}: it has no ADMIN OPTION on it"
-            hint = hints.admin_option(self._executor, ref, self._version)
+            hint = hints.admin_option(self._executor, ref, self._version, self._powers)
             if ref.oid == self._executor.oid:
                 hint = "No role has it on itself: run as a superuser, or as another role that has it."
             yield hints.problem(ref, f"role {ref.name}", message, hint, source)

@@ -104,6 +104,8 @@ def _taken_out(desired: DesiredRole, role: Role, state: State, options: Password
     if facts.record(role.oid, options.store) is not None:
         yield SetPassword(role.ref, desired.source, clear=True)
         return
+    if role.oid in state.executors:
+        return  # it keeps its LOGIN, so there is nothing to report
     stored = role.login if facts.verifiers is None else facts.verifiers.get(role.oid) is not None
     if stored:
         yield SetPassword(role.ref, desired.source, clear=True, ours=False)

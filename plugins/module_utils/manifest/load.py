@@ -142,7 +142,9 @@ def _draft_files(paths: Sequence[str], assume_roles: Any, secrets: Secrets, judg
         return Draft(Manifest(assume_roles=assumed), (*problems, *place.problems))
     for number, path in enumerate(paths):
         if not os.path.isabs(path):
-            place.report(f"manifest_files[{number}]", f"{show(path)} must be an absolute path, where the module runs")
+            # A manifest itself in the place of a path may hold a password.
+            shown = show(path) if len(path.split()) == 1 else "this"
+            place.report(f"manifest_files[{number}]", f"{shown} must be an absolute path, where the module runs")
         elif path in usable:
             place.report(f"manifest_files[{number}]", f"{show(path)} is listed twice")
         else:

@@ -406,7 +406,8 @@ ROLE_OPTIONS: Options = {
             " C(set), which mean what they mean in O(memberships[].members).",
             "Every membership of the role is then exactly this list, with what O(memberships) and O(roles[].members)"
             " say about the role: it leaves any other group, also an external, predefined or undeclared one."
-            " V([]) means that it is a member of nothing.",
+            " V([]) means that it is a member of nothing. Memberships in roles of a managed service and of the"
+            " bootstrap superuser stay all the same.",
         ],
     },
     "members": {

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
 
 from .. import privileges
+from ..masking import by_chance
 from ..problems import MANIFEST_INVALID, NOT_SUPPORTED, Problem
 from . import settings
 from .spec import NONEMPTY, Option, Options
@@ -274,13 +275,17 @@ class Judge:
             return raw
         return self._text(raw, option, path)
 
+    def _described(self, raw: Any) -> str:
+        """A value as a message shows it. Where passwords stand, a longer text may be one in the wrong place."""
+        return describe(raw, secret=self._secret and isinstance(raw, str) and not by_chance(raw))
+
     def _bool(self, raw: Any, option: Option, path: str) -> Any:
         value = raw
         # ansible-core before native types renders a templated boolean as text.
         if isinstance(raw, str) and not self.native and raw.lower() in ("true", "false"):
             value = raw.lower() == "true"
         if not isinstance(value, bool):
-            self.report(path, f"must be true or false, not {describe(raw)}; write true or false")
+            self.report(path, f"must be true or false, not {self._described(raw)}; write true or false")
             return BROKEN
         return value
 
@@ -289,7 +294,7 @@ class Judge:
         if isinstance(raw, str) and not self.native and re.fullmatch(r"0|-?[1-9][0-9]{0,18}", raw):
             value = int(raw)
         if not isinstance(value, int) or isinstance(value, bool):
-            self.report(path, f"must be a whole number in decimal digits, not {describe(raw)}")
+            self.report(path, f"must be a whole number in decimal digits, not {self._described(raw)}")
             return BROKEN
         low, high = option.get("minimum"), option.get("maximum")
         if (low is not None and value < low) or (high is not None and value > high):
@@ -310,14 +315,17 @@ class Judge:
             listed = ", ".join(choices)
             must = f"must be one of {listed}" if len(choices) > 1 else f"must be {listed} where it is given"
             note = option.get("choice_notes", {}).get(text)
-            self.report(path, f"{must}, not {show(text)}{': ' + note if note else self.suggest(choices, text)}")
+            shown = show(text) if not self._secret or by_chance(text) else "this text"
+            self.report(path, f"{must}, not {shown}{': ' + note if note else self.suggest(choices, text)}")
             return BROKEN
         if judge is None:
             return text
         try:
             return TEXTS[judge](text)
         except Refused as exc:
-            self.report(path, str(exc))
+            dated = by_chance(text) or re.fullmatch(r"[\d:.,+TZtz /-]{1,40}", text) is not None
+            hidden = judge == "instant" and self._secret and not dated
+            self.report(path, "is not a point in time" if hidden else str(exc))
             return BROKEN
 
     def _list(self, raw: Any, option: Option, path: str) -> Any:

@@ -97,11 +97,11 @@ def summary(plan: Plan) -> Dict[str, Any]:
 
 
 def names_of(state: State) -> Iterator[str]:
-    """Every name and comment of the server that a result may show."""
+    """Every name of the server that a result may show."""
     yield state.server.database
     yield state.server.full_version
     for role in state.roles.values():
-        yield from (role.name, role.comment or "", *role.config, *role.config.values())
+        yield from (role.name, *role.config)
     yield from (schema.name for schema in state.schemas.values())
     for group in (*state.groups, *state.named):
         yield group.column or ""

@@ -250,10 +250,11 @@ def test_of_an_assumed_role_nobody_knows_yet_who_may_do_what() -> None:
 def test_hints_are_sql_for_any_name() -> None:
     world = World(18, executor='a "b"')
     executor, group = world.ref('a "b"'), world.ref("g; h")
-    assert hints.admin_option(executor, group, 14) == 'GRANT "g; h" TO "a ""b""" WITH ADMIN OPTION'
-    assert (
-        hints.admin_option(executor, group, 16) == 'GRANT "g; h" TO "a ""b""" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE'
-    )
+    powers = Powers(world.state)
+    assert hints.admin_option(executor, group, 14, powers) == 'GRANT "g; h" TO "a ""b""" WITH ADMIN OPTION'
+    granted = 'GRANT "g; h" TO "a ""b""" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE'
+    assert hints.admin_option(executor, group, 16, powers) == granted
+    assert hints.admin_option(executor, executor, 16, powers) == hints.SUPERUSER
     assert hints.attribute(executor, "createrole") == 'ALTER ROLE "a ""b""" CREATEROLE'
     assert hints.membership(executor, group, "set", world.state) == 'GRANT "g; h" TO "a ""b""" WITH SET TRUE'
 

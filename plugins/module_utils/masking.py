@@ -38,7 +38,7 @@ _PAIR = re.compile(r"""(\w+)["']?\s*[=:]\s*('[^']*'|"[^"]*"|[^\s,}]+)""")
 #: The owner of what stands under an unknown key: most likely no secret at all, so no warning speaks of it.
 NOBODY = ""
 
-#: A shorter text, and a single word of letters of this length at most, may well be somewhere by chance.
+#: A shorter text, and a single word of this length at most, may well be somewhere by chance.
 BY_CHANCE = 8
 WORD_BY_CHANCE = 20
 
@@ -210,7 +210,10 @@ def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iter
 
 def by_chance(secret: str) -> bool:
     """Whether a text may be found in a result without having leaked: a number, a word of SQL or of the manifest."""
-    return len(secret) < BY_CHANCE or (len(secret) <= WORD_BY_CHANCE and secret.isalpha()) or not secret.strip("*")
+    if len(secret) < BY_CHANCE or not secret.strip("*"):
+        return True
+    # Words as the module itself writes them: (changed), on_change, undeclared_grantee.
+    return len(secret) <= WORD_BY_CHANCE and re.fullmatch(r"\(?[^\W\d]+\)?", secret) is not None
 
 
 #: Keys of the arguments under which names stand, which a result has to show as they are.

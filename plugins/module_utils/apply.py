@@ -123,7 +123,7 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
         state, scope, lookups = inspect(connection, policy, passwords, settings.expected_system_identifier)
         settings.seen(state)
     with clock.stage("plan"):
-        outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=settings.check_mode)
+        outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=not settings.writes)
         plan = outcome.plan
         try:
             sql = statements(

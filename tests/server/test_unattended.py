@@ -365,3 +365,9 @@ def test_a_commit_that_never_arrived_is_a_failure(db: Database) -> None:
         result = db.reconcile(APP, **address)
     assert result.error_code == "connection_failed"
     assert "app" not in db.roles()
+
+
+def test_a_rehearsal_needs_the_roles_of_other_runs(db: Database) -> None:
+    manifest = {**APP, "memberships": [{"role": "app", "members": [{"name": "later"}]}], "assume_roles": ["later"]}
+    assert db.reconcile(manifest, check=True).changed
+    assert db.reconcile(manifest, check=True, rehearse=True).error_code == "object_missing"

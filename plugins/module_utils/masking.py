@@ -163,7 +163,7 @@ def of_roles(roles: Any, environment: Optional[Mapping[str, str]] = None) -> Ite
 def passwords_in_address(text: str) -> Iterator[str]:
     """The passwords in a connection string, which some take for a database's name."""
     for match in re.finditer(r"://[^:/@]*:([^@]+)@|password\s*=\s*('[^']*'|[^\s&]+)", text):
-        yield next(group for group in match.groups() if group).strip("'")
+        yield (match.group(1) or match.group(2)).strip("'")
 
 
 def of_arguments(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Tuple[str, str]]:

@@ -32,7 +32,7 @@ except ImportError:  # the module reports the missing library before it gets her
 
 from . import catalog
 from .brakes import brake_problems
-from .changes import CreateRole, CreateSchema, Grant, Plan, Revoke, SetPassword
+from .changes import CreateRole, CreateSchema, Grant, Plan, Revoke, passwords_sent
 from .diff.passwords import PasswordOptions, record_work, verifying
 from .diff.targets import Lookups, qualified
 from .digest import digest
@@ -324,7 +324,7 @@ def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Op
 
 def _about_passwords(plan: Plan, state: State, settings: Settings) -> List[str]:
     warnings: List[str] = []
-    sent = sum(isinstance(change, SetPassword) and not change.clear for change in plan.changes)
+    sent = len(passwords_sent(plan.changes))
     if sent and settings.key_file is not None and state.passwords.records:
         warnings.append(
             f"the fingerprint key file {settings.key_file} is new and the fingerprints of another key are stored: "

@@ -13,7 +13,7 @@ A change knows everything that filters, statements and reports ask of it; none o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import FrozenSet, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from .manifest.model import Instant
 from .state import Object, RoleRef
@@ -87,6 +87,11 @@ class SetPassword:
     created: bool = False
     external: bool = False
     ours: bool = True
+
+
+def passwords_sent(changes: Iterable[object]) -> List[SetPassword]:
+    """The changes that set a password, without those that take one away."""
+    return [change for change in changes if isinstance(change, SetPassword) and not change.clear]
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,12 @@ except ImportError:  # the module reports the missing library before it gets her
     pass
 
 from . import catalog, store
-from .changes import Plan, SetPassword
-from .diff.passwords import PasswordOptions, declared, record_work
+from .changes import Plan, SetPassword, passwords_sent
+from .diff.passwords import PasswordOptions, declared, hashed_by_server, record_work
 from .failure import Failure
 from .keys import NEW_KEY, make_key
 from .manifest.model import Password
 from .masking import MASK
-from .passwords import may_be_taken_as_verifier
 from .policy import Policy
 from .problems import Problem
 from .sealed import PRELUDE, seal
@@ -43,8 +42,7 @@ def with_key(passwords: PasswordOptions, plan: Plan, settings: Settings) -> Pass
     A rehearsal takes any key. Raises Failure.
     """
     file = settings.key_file
-    sends = any(isinstance(change, SetPassword) and not change.clear for change in plan.changes)
-    if not sends or passwords.key is not None or file is None:
+    if not passwords_sent(plan.changes) or passwords.key is not None or file is None:
         return passwords
     if settings.check_mode:
         return replace(passwords, key=os.urandom(NEW_KEY), key_expected=False)
@@ -65,13 +63,12 @@ def hidden(connection: Connection[Any], plan: Plan, policy: Policy, state: State
     passwords = declared(policy)
     secrets = {
         text(password_statement(change)): (change, passwords[change.role.name])
-        for change in plan.changes
-        if isinstance(change, SetPassword) and not change.clear
+        for change in passwords_sent(plan.changes)
     }
     if not secrets:
         return {}
     whole = {
-        shown: (change, text(password_statement(change, _secret_tosend(connection, change.role.name, password))))
+        shown: (change, text(password_statement(change, _secret_to_send(connection, change.role.name, password))))
         for shown, (change, password) in secrets.items()
     }
     key = _sealing_key(connection)
@@ -91,11 +88,9 @@ def _locking(change: SetPassword, state: State) -> str:
     return text(sql.SQL("ALTER ROLE {}").format(sql.Identifier(change.role.name)))
 
 
-def _secret_tosend(connection: Connection[Any], role: str, password: Password) -> str:
+def _secret_to_send(connection: Connection[Any], role: str, password: Password) -> str:
     """A verifier, unless the server is to do the hashing. libpq prepares the password as the server would."""
-    if password.verifier:
-        return password.text
-    if password.encryption == "server" and not may_be_taken_as_verifier(password.text):
+    if password.verifier or hashed_by_server(password):
         return password.text
     verifier = connection.pgconn.encrypt_password(password.text.encode(), role.encode(), b"scram-sha-256")
     return verifier.decode("ascii")

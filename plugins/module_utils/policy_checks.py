@@ -13,11 +13,10 @@ import re
 from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
 
 from . import privileges
-from .manifest.load import file_of
 from .manifest.model import Manifest
 from .manifest.texts import show
 from .manifest.validate import Suggester
-from .problems import Problem
+from .problems import Problem, file_of
 
 if TYPE_CHECKING:
     from .policy import DefaultRule, DesiredEdge, Rule

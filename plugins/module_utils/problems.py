@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 MANIFEST_INVALID = "manifest_invalid"
 NOT_SUPPORTED = "not_supported"
@@ -48,6 +48,14 @@ class Problem:
             "message": self.message,
             "hint": self.hint,
         }
+
+
+def file_of(source: str, labels: Mapping[str, str]) -> Optional[str]:
+    """The whole name of the file that a source lies in."""
+    for label, path in labels.items():
+        if source.startswith(f"{label}: "):
+            return path
+    return None
 
 
 class ManifestInvalid(Exception):

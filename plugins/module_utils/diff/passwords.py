@@ -12,7 +12,8 @@ import hmac
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ..changes import Change, CommentRole, CreateStore, SetPassword
+from ..authority.hints import compose
+from ..changes import Change, CommentRole, CreateStore, SetPassword, passwords_sent
 from ..keys import EXAMPLE
 from ..manifest.model import Password
 from ..passwords import MD5, SCRAM, fingerprint, matches, may_be_taken_as_verifier, verifier_kind
@@ -135,12 +136,17 @@ def _fits(password: Password, stored: Optional[str], role: Role, server: str) ->
         return False
     if password.verifier:
         return hmac.compare_digest(stored.encode(), password.text.encode())
-    # What looks like a verifier goes out as SCRAM whoever is to hash, or the server would store it as it is.
-    hashed_there = password.encryption == "server" and not may_be_taken_as_verifier(password.text)
-    wanted = MD5 if hashed_there and server == "md5" else SCRAM
+    wanted = MD5 if hashed_by_server(password) and server == "md5" else SCRAM
     if verifier_kind(stored) not in (wanted, None):
         return False
     return matches(password.text, stored, role.name)
+
+
+def hashed_by_server(password: Password) -> bool:
+    """Whether a plain password goes to the server as it is. What looks like a verifier never does, because the server
+    would store it unhashed.
+    """
+    return password.encryption == "server" and not may_be_taken_as_verifier(password.text)
 
 
 def fingerprint_of(password: Password, role: RoleRef, state: State, key: bytes) -> bytes:
@@ -161,8 +167,7 @@ def store_changes(changes: Sequence[Change], policy: Policy, state: State, optio
     table = state.passwords.table
     if options.store != TABLE_STORE or not options.keyed or table.table:
         return []
-    sends = any(isinstance(change, SetPassword) and not change.clear for change in changes)
-    if not sends and not _moving(policy, state, options):
+    if not passwords_sent(changes) and not _moving(policy, state, options):
         return []
     owner = state.server.current_user
     grantees = {
@@ -185,12 +190,11 @@ def password_problems(
     missing = key_problem(policy, options, readable=_readable(state, options))
     if missing is not None:
         problems.append(missing)
-    for change in changes:
-        if isinstance(change, SetPassword) and not change.clear:
-            password = passwords[change.role.name]
-            if password.encryption == "server" and not password.verifier and not options.cleartext:
-                problems.append(_cleartext(change))
-    sends = any(isinstance(change, SetPassword) and not change.clear for change in changes)
+    sends = passwords_sent(changes)
+    for change in sends:
+        password = passwords[change.role.name]
+        if password.encryption == "server" and not password.verifier and not options.cleartext:
+            problems.append(_cleartext(change))
     if options.keyed and options.store == TABLE_STORE and (sends or (passwords and options.update != "on_create")):
         problems.extend(_table_problems(changes, state))
     elif _outlived(changes, state, options):
@@ -229,7 +233,7 @@ def _table_problems(changes: Sequence[Change], state: State, *, deletes: bool = 
     name = f"{SCHEMA}.{TABLE}"
     other = "or use fingerprint_store: comment"
     if table.faults:
-        owner = f'OWNER TO "{_quoted(executor)}"'
+        owner = compose("OWNER TO {}", executor)
         hint = "Look at who made it, and drop it"
         if table.owner_only:
             hint = f"Where you trust its maker: ALTER SCHEMA {SCHEMA} {owner}; ALTER TABLE {name} {owner}. Else drop it"
@@ -246,22 +250,23 @@ def _table_problems(changes: Sequence[Change], state: State, *, deletes: bool = 
         if table.may_create or not any(isinstance(change, CreateStore) for change in changes):
             return []
         where = f"schema {SCHEMA}" if table.schema else f"database {state.server.database}"
-        place = f'SCHEMA "{SCHEMA}"' if table.schema else f'DATABASE "{_quoted(state.server.database)}"'
+        kind, place = ("SCHEMA", SCHEMA) if table.schema else ("DATABASE", state.server.database)
+        grant = compose(f"GRANT CREATE ON {kind} {{}} TO {{}}", place, executor)
         return [
             Problem(
                 object=where,
                 message=f"{executor} may not create in {where}, where the fingerprints of passwords are kept",
-                hint=f'GRANT CREATE ON {place} TO "{_quoted(executor)}", {other}.',
+                hint=f"{grant}, {other}.",
                 code="insufficient_privilege",
             )
         ]
     if table.lacking:
         grants = []
         if "USAGE" in table.lacking:
-            grants.append(f'GRANT USAGE ON SCHEMA {SCHEMA} TO "{_quoted(executor)}"')
+            grants.append(compose(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {{}}", executor))
         lacking = [privilege for privilege in PRIVILEGES if privilege in table.lacking]
         if lacking:
-            grants.append(f'GRANT {", ".join(lacking)} ON {name} TO "{_quoted(executor)}"')
+            grants.append(compose(f"GRANT {', '.join(lacking)} ON {name} TO {{}}", executor))
         return [
             Problem(
                 object=f"table {name}",
@@ -271,10 +276,6 @@ def _table_problems(changes: Sequence[Change], state: State, *, deletes: bool = 
             )
         ]
     return []
-
-
-def _quoted(name: str) -> str:
-    return name.replace('"', '""')
 
 
 def _moving(policy: Policy, state: State, options: PasswordOptions) -> Dict[int, bytes]:

@@ -15,7 +15,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 
 from .. import privileges
 from ..masking import Secrets, of_roles
-from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem
+from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem, file_of
 from . import files
 from .build import Part, part, sections_holder
 from .model import Manifest
@@ -329,11 +329,3 @@ class _Twice:
 
 def _named(role: Optional[str]) -> Optional[str]:
     return None if role == privileges.PUBLIC else role
-
-
-def file_of(source: str, labels: Mapping[str, str]) -> Optional[str]:
-    """The whole name of the file that a source lies in."""
-    for label, path in labels.items():
-        if source.startswith(f"{label}: "):
-            return path
-    return None

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Tuple
 
 from ..masking import Secrets
-from ..problems import Problem
+from ..problems import Problem, file_of
 from .model import Manifest, Password, RoleEntry
 from .texts import describe, show
 from .validate import Judge, join, no_text
@@ -74,6 +74,5 @@ def with_environment(
             roles.append(replace(role, password=Password(text, place)))
             continue
         roles.append(role)
-        file = next((path for label, path in labels.items() if place.startswith(f"{label}: ")), None)
-        problems.append(Problem(path=place, file=file, role=role.name, message=message))
+        problems.append(Problem(path=place, file=file_of(place, labels), role=role.name, message=message))
     return replace(manifest, roles=tuple(roles)), problems

@@ -12,13 +12,23 @@ A shared catalog knows this for every database without a connection to it (Postg
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import FrozenSet, Mapping, NamedTuple, Optional, Tuple
+from typing import FrozenSet, Mapping, Optional, Sequence, Tuple
+
+#: How many objects a list that is only to be read names.
+NAMED = 20
 
 #: pg_shdepend.deptype by its meaning.
 OWNER, ACL, POLICY = "o", "a", "r"
 
 
-class Ties(NamedTuple):
+def listed(names: Sequence[str], count: int) -> str:
+    """The first of some names, and how many more there are."""
+    rest = count - min(len(names), NAMED)
+    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+@dataclass(frozen=True)
+class Ties:
     """Ties of one role of one sort: ``how`` is pg_shdepend's deptype, ``catalog`` where the objects are rows of.
 
     ``database`` is None for shared objects, else a database's name; ``objects`` (OID and column number) and the first
@@ -34,7 +44,8 @@ class Ties(NamedTuple):
     labels: Tuple[str, ...] = ()
 
 
-class Onward(NamedTuple):
+@dataclass(frozen=True)
+class Onward:
     """An entry in the connected database that one of these roles granted: ``catalog`` and ``oid`` say on what."""
 
     grantor: int

@@ -8,12 +8,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Dict, Iterable, Mapping
+from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
 
+from ..belongings import NAMED, OWNER, Ties, listed
+from ..changes import DropOwned, DropRole, ReassignOwned, RemoveMember, RetirementChange
+from ..filters import is_ignored
 from ..policy import Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined, is_provider
-from ..state import State
+from ..problems import Problem
+from ..state import RoleRef, State
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """The roles that a plan drops, by OID. ``heirs``: who gets what each owns, as far as somebody does.
+
+    ``swept``: those whose remaining privileges DROP OWNED takes. ``destroyed``: those of the swept ones that leave what
+    they own to nobody.
+    """
+
+    roles: AbstractSet[int] = frozenset()
+    heirs: Mapping[int, RoleRef] = field(default_factory=dict)
+    swept: AbstractSet[int] = frozenset()
+
+    @property
+    def destroyed(self) -> FrozenSet[int]:
+        return frozenset(oid for oid in self.swept if oid not in self.heirs)
+
+    def owner(self, oid: int) -> int:
+        """Who owns at the end of the plan what this role owns now."""
+        heir = self.heirs.get(oid)
+        return oid if heir is None else heir.oid
 
 
 def candidates(policy: Policy, state: State) -> Mapping[int, str]:
@@ -34,7 +61,7 @@ def candidates(policy: Policy, state: State) -> Mapping[int, str]:
             continue
         if role.oid == BOOTSTRAP_OID or role.oid in state.executors:
             continue
-        if is_predefined(role.name) or is_provider(role.name) or _matches(role.name, policy.ignore_roles):
+        if is_predefined(role.name) or is_provider(role.name) or is_ignored(role.name, policy):
             continue
         pattern = next((pattern for pattern in policy.scope_roles if fnmatchcase(role.name, pattern)), None)
         if pattern is not None:
@@ -42,5 +69,133 @@ def candidates(policy: Policy, state: State) -> Mapping[int, str]:
     return found
 
 
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def retirement_changes(policy: Policy, state: State) -> List[RetirementChange]:
+    """How each role goes: its possessions to the heir, what is left dropped, then the role itself.
+
+    ``state`` has the roles that the plan creates, one of which may be the heir.
+    """
+    changes: List[RetirementChange] = []
+    for oid, source in candidates(policy, state).items():
+        ref = state.ref(oid)
+        retirement = policy.retirements.get(ref.name)
+        if retirement is None:
+            changes.append(DropRole(ref, source, claimed=True))
+            continue
+        heir = state.role_oid(retirement.heir) if retirement.heir is not None else None
+        if heir is not None:
+            changes.append(ReassignOwned(ref, state.ref(heir), source))
+        if retirement.drop_owned:
+            destroyed = () if heir is not None else _labels(oid, state)
+            changes.append(
+                DropOwned(
+                    ref,
+                    source,
+                    policies=state.belongings.policies.get(oid, ()),
+                    destroyed=tuple(destroyed[:NAMED]),
+                    destroyed_count=0 if heir is not None else _count(oid, state),
+                )
+            )
+        changes.append(DropRole(ref, source, terminate=retirement.terminate_sessions))
+    return changes
+
+
+def _labels(oid: int, state: State) -> Sequence[str]:
+    return [label for ties in _possessions(oid, state) for label in ties.labels]
+
+
+def _count(oid: int, state: State) -> int:
+    return sum(ties.count for ties in _possessions(oid, state))
+
+
+def _possessions(oid: int, state: State) -> Iterable[Ties]:
+    """What DROP OWNED destroys: everything owned in the connected database but default privileges, which are no
+    objects.
+    """
+    here = state.server.database
+    return (
+        ties
+        for ties in state.belongings.ties
+        if ties.role == oid and ties.how == OWNER and ties.database == here and ties.catalog != "pg_default_acl"
+    )
+
+
+def leaving_of(changes: Iterable[RetirementChange], dropped: AbstractSet[int]) -> Leaving:
+    """What is to be known about the roles that really go."""
+    heirs: Dict[int, RoleRef] = {}
+    swept: Set[int] = set()
+    for change in changes:
+        if change.role.oid in dropped and isinstance(change, ReassignOwned):
+            heirs[change.role.oid] = change.heir
+        elif change.role.oid in dropped and isinstance(change, DropOwned):
+            swept.add(change.role.oid)
+    return Leaving(dropped, heirs, swept)
+
+
+def granted_memberships(state: State, leaving: Leaving, known: Iterable[object]) -> List[RemoveMember]:
+    """The memberships through which a role that goes could grant what others hold: they go first, and with them what
+    hangs on them, which is granted anew where it stays (PostgreSQL 16). ``known``: changes that say so already.
+    """
+    if state.server.version < 16 or not leaving.roles:
+        return []
+    groups = {
+        (row.group, row.grantor)
+        for row in state.memberships
+        if row.grantor in leaving.roles and row.member != row.grantor and row.group not in leaving.roles
+    }
+    there = {
+        (change.group.oid, change.member.oid, change.grantor.oid)
+        for change in known
+        if isinstance(change, RemoveMember) and change.option is None and change.grantor is not None
+    }
+    return [
+        RemoveMember(state.ref(row.group), state.ref(row.member), state.ref(row.grantor))
+        for row in state.memberships
+        if (row.group, row.member) in groups and (row.group, row.member, row.grantor) not in there
+    ]
+
+
+def without_destroyed(policy: Policy, state: State, leaving: Leaving) -> Tuple[State, List[Problem]]:
+    """The state without the objects that the plan destroys and the default privileges that go with their owner, and a
+    problem for each schema that the manifest declares and that would be destroyed.
+    """
+    if not leaving.swept:
+        return state, []
+    gone = leaving.destroyed
+    problems = [
+        Problem(
+            path=policy.schemas[schema.name].source,
+            role=state.ref(schema.owner).name,
+            object=f"schema {schema.name}",
+            message=f"the schema {schema.name} is declared, and {state.ref(schema.owner).name} owns it and is retired "
+            "with drop_owned, which would destroy it",
+            hint="Give the schema an owner, or the retirement reassign_owned_to.",
+            code="drop_blocked",
+        )
+        for schema in state.schemas.values()
+        if schema.owner in gone and schema.name in policy.schemas
+    ]
+    state = replace(
+        state,
+        groups=tuple(group for group in state.groups if group.owner not in gone),
+        named=tuple(group for group in state.named if group.owner not in gone),
+        default_acls=tuple(row for row in state.default_acls if row.owner not in leaving.swept),
+    )
+    return state, problems
+
+
+def retirement_warnings(changes: Iterable[object], held: Iterable[object]) -> List[str]:
+    """What DROP OWNED deletes beyond privileges, and the retirements that the mode holds back."""
+    warnings: List[str] = []
+    for change in changes:
+        if isinstance(change, DropOwned):
+            where = f" in database {change.database}" if change.database is not None else ""
+            name = change.role.name
+            if change.policies:
+                policies = listed(change.policies, len(change.policies))
+                warnings.append(f"DROP OWNED BY {name}{where} deletes row-level security policies: {policies}")
+            if change.destroyed_count:
+                objects = listed(change.destroyed, change.destroyed_count)
+                warnings.append(f"DROP OWNED BY {name}{where} destroys what nobody inherits: {objects}")
+    names = sorted(change.role.name for change in held if isinstance(change, DropRole) and not change.claimed)
+    warnings += [f"role {name} is to be retired, and the reconciliation mode holds that back" for name in names]
+    return warnings

@@ -45,7 +45,6 @@ from .diff.passwords import PasswordOptions, password_changes, password_problems
 from .diff.privileges import privilege_changes
 from .diff.retirements import (
     Leaving,
-    granted_memberships,
     leaving_of,
     retirement_changes,
     retirement_warnings,
@@ -109,8 +108,7 @@ def make_plan(
     problems += option_problems(policy, after)
     members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))
     withheld += [item for item in held if not _goes_with_role(item.change, leaving)]
-    members += granted_memberships(after, leaving, members)
-    members, circles = without_circles(with_grantors(members, after), after)
+    members, circles = without_circles(with_grantors(members, after, leaving.roles), after)
     problems += [*circles, *_ignored_members(members, Context(policy, after, options))]
     members, forbidden, powers = authorize_members(members, after, powers)
     problems += forbidden

@@ -264,3 +264,19 @@ def test_the_record_of_its_password_goes_with_it(db: Database) -> None:
     assert len(db.records()) == 2
     db.converge({"roles": [{"name": "app", "password": "pw-of-app-1"}], "retirements": [{"role": "old"}]}, **key)
     assert len(db.records()) == 1
+
+
+def test_no_right_is_needed_on_groups_that_a_retired_role_only_belongs_to(db: Database) -> None:
+    db.sql("CREATE ROLE old; CREATE ROLE g; GRANT g TO old WITH ADMIN OPTION")
+    result = db.converge({"retirements": [{"role": "old"}]}, **db.admin("old"))
+    assert result.sql == ['DROP ROLE "old"']
+
+
+def test_what_a_retired_role_granted_is_granted_by_an_executor_who_may(db: Database) -> None:
+    db.sql("CREATE ROLE old; CREATE ROLE g; CREATE ROLE r; GRANT g TO old WITH ADMIN OPTION")
+    db.sql("SET ROLE old; GRANT g TO r; RESET ROLE")
+    adm = db.admin("old", "g")
+    # The row that admin() made keeps what a later GRANT does not name.
+    db.sql("GRANT old TO adm" + (" WITH INHERIT TRUE" if db.server.version >= 16 else ""))
+    db.converge({"retirements": [{"role": "old"}]}, **adm)
+    assert db.members("g") - {"adm"} == {"r"}

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from ..belongings import NAMED, OWNER, Ties, listed
-from ..changes import DropOwned, DropRole, ReassignOwned, RemoveMember, RetirementChange
+from ..changes import DropOwned, DropRole, ReassignOwned, RetirementChange
 from ..filters import is_ignored
 from ..policy import Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined, is_provider
@@ -129,29 +129,6 @@ def leaving_of(changes: Iterable[RetirementChange], dropped: AbstractSet[int]) -
         elif change.role.oid in dropped and isinstance(change, DropOwned):
             swept.add(change.role.oid)
     return Leaving(dropped, heirs, swept)
-
-
-def granted_memberships(state: State, leaving: Leaving, known: Iterable[object]) -> List[RemoveMember]:
-    """The memberships through which a role that goes could grant what others hold: they go first, and with them what
-    hangs on them, which is granted anew where it stays (PostgreSQL 16). ``known``: changes that say so already.
-    """
-    if state.server.version < 16 or not leaving.roles:
-        return []
-    groups = {
-        (row.group, row.grantor)
-        for row in state.memberships
-        if row.grantor in leaving.roles and row.member != row.grantor and row.group not in leaving.roles
-    }
-    there = {
-        (change.group.oid, change.member.oid, change.grantor.oid)
-        for change in known
-        if isinstance(change, RemoveMember) and change.option is None and change.grantor is not None
-    }
-    return [
-        RemoveMember(state.ref(row.group), state.ref(row.member), state.ref(row.grantor))
-        for row in state.memberships
-        if (row.group, row.member) in groups and (row.group, row.member, row.grantor) not in there
-    ]
 
 
 def without_destroyed(policy: Policy, state: State, leaving: Leaving) -> Tuple[State, List[Problem]]:

@@ -32,8 +32,10 @@ except ImportError:  # the module reports the missing library before it gets her
 
 from . import catalog
 from .brakes import brake_problems
+from .catalog_ties import read_belongings
 from .changes import CreateRole, CreateSchema, Grant, Plan, Revoke, passwords_sent
 from .diff.passwords import PasswordOptions, record_work, verifying
+from .diff.retirements import candidates
 from .diff.targets import Lookups, qualified
 from .digest import digest
 from .failure import Failure, of_problems
@@ -217,7 +219,7 @@ def inspect(
     cluster: Optional[str] = None,
 ) -> Tuple[State, Scope, Lookups]:
     """Read everything that the policy is compared with: three round trips, and one more each for rules on
-    objects outside schemas, on routines and on columns.
+    objects outside schemas, on routines and on columns, and for roles that are to go.
 
     ``cluster``: the system identifier that it must be. Raises Failure.
     """
@@ -236,6 +238,11 @@ def inspect(
     if asked:
         state = replace(state, settings=catalog.read_settings(connection, asked))
     state = replace(state, groups=groups, named=named, default_acls=default_acls)
+    leaving = candidates(policy, state) if options.mode == "authoritative" else {}
+    if leaving:
+        destroyed = [state.role_oid(entry.name) for entry in policy.retirements.values() if entry.destroys]
+        belongings = read_belongings(connection, leaving, [oid for oid in destroyed if oid is not None])
+        state = replace(state, belongings=belongings)
     lookups = replace(
         _routines(connection, policy, state), columns=_columns(connection, policy, state), untrusted=untrusted
     )

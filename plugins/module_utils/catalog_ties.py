@@ -110,7 +110,9 @@ JOIN {catalog} AS o ON o.oid = t.objid
 """
 _HELD_COLUMNS = """
 SELECT 'pg_class', c.relowner, a.attacl, objid, objsubid, a.attname
-FROM (SELECT DISTINCT objid, objsubid FROM here WHERE how = 'a' AND classid = 'pg_class'::regclass AND objsubid > 0) AS t
+FROM (
+    SELECT DISTINCT objid, objsubid FROM here WHERE how = 'a' AND classid = 'pg_class'::regclass AND objsubid > 0
+) AS t
 JOIN pg_class AS c ON c.oid = t.objid
 JOIN pg_attribute AS a ON a.attrelid = t.objid AND a.attnum = t.objsubid
 """
@@ -222,9 +224,7 @@ GROUP BY role
 """
 
 
-def read_belongings(
-    connection: Connection[Any], roles: Iterable[int], destroyed: Iterable[int] = ()
-) -> Belongings:
+def read_belongings(connection: Connection[Any], roles: Iterable[int], destroyed: Iterable[int] = ()) -> Belongings:
     """What ties some roles to the cluster, and what depends on the possessions of those that leave them to nobody: one
     round trip.
     """

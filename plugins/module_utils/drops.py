@@ -248,8 +248,8 @@ class _Judge:
             yield Problem(
                 role=name,
                 object=entries[0].split(" on ", 1)[1],
-                message=f"{name} holds by the grant of {role.name}, which is to be dropped, and nothing makes the object "
-                f"managed: {listed(entries[:NAMED], len(entries))}",
+                message=f"{name} holds by the grant of {role.name}, which is to be dropped, and nothing makes the "
+                f"object managed: {listed(entries[:NAMED], len(entries))}",
                 hint=f"Declare or revoke what {name} holds there.",
                 code="dependent_privileges",
             )

@@ -123,7 +123,10 @@ class _Judge:
             if wrapper.role == role.oid and not self._powers.is_superuser(heir.oid):
                 users = {*self._powers.acts_with(heir.oid), PUBLIC_OID} & wrapper.users
                 if not users and not self._granted(heir, "foreign_data_wrapper", wrapper.name, "USAGE"):
-                    message = f"{heir.name} lacks USAGE on foreign-data wrapper {wrapper.name}, and {role.name} owns a server of it"
+                    message = (
+                        f"{heir.name} lacks USAGE on foreign-data wrapper {wrapper.name}, and {role.name} owns a "
+                        "server of it"
+                    )
                     hint = hints.compose("GRANT USAGE ON FOREIGN DATA WRAPPER {} TO {}", wrapper.name, heir)
                     yield self._problem(change, heir, message, hint)
         special = [item.label for item in self._state.belongings.special if item.role == role.oid]
@@ -163,7 +166,7 @@ class _Judge:
         """DROP OWNED, in whatever database; whose objects the privileges are on is only known of the connected one."""
         role, executor = change.role, self._executor
         if not self._powers.owns(executor.oid, role.oid):
-            message = f"{executor.name} may not drop what {role.name} owns: it does not have the privileges of {role.name}"
+            message = f"{executor.name} may not drop what {role.name} owns: it does not have that role's privileges"
             yield self._problem(change, role, message, self._membership(role, "inherit"))
         if change.database is not None:
             return
@@ -198,8 +201,8 @@ class _Judge:
             if signal is None or not self._powers.owns(executor.oid, signal):
                 ref = self._state.ref(signal) if signal is not None else RoleRef(-1, SIGNAL)
                 message = (
-                    f"{executor.name} may not end the sessions of role {role.name} once it is dropped: it does not have "
-                    f"the privileges of {SIGNAL}"
+                    f"{executor.name} may not end the sessions of role {role.name}: it does not have the privileges of "
+                    f"{SIGNAL}"
                 )
                 yield self._problem(change, role, message, hints.membership(executor, ref, "inherit", self._state))
         what = f"{executor.name} may not drop role {role.name}"

@@ -93,7 +93,7 @@ class _Judge:
         if asked and not self._powers.can_set(executor.oid, heir.oid):
             labels = [label for tie in asked for label in tie.labels]
             message = (
-                f"{executor.name} may not make {heir.name} the owner, which it may not become: "
+                f"{executor.name} may not hand what {role.name} owns to {heir.name}, which it may not become: "
                 f"{listed(labels, sum(tie.count for tie in asked))}"
             )
             yield self._problem(change, heir, message, self._membership(heir, "set"))

@@ -31,9 +31,10 @@ except ImportError:  # the module reports the missing library before it gets her
     pass
 
 from . import catalog
+from .belongings import listed
 from .brakes import brake_problems
 from .catalog_ties import read_belongings
-from .changes import CreateRole, CreateSchema, Grant, Plan, Revoke, passwords_sent
+from .changes import CreateRole, CreateSchema, DropOwned, Grant, Plan, ReassignOwned, Revoke, passwords_sent
 from .diff.passwords import PasswordOptions, record_work, verifying
 from .diff.retirements import candidates
 from .diff.targets import Lookups, qualified
@@ -138,7 +139,7 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
     if outcome.problems:
         raise of_problems(outcome.problems, plan=sql or None)
     check_digest(settings.expected_digest, digest(state.server, options, sql), sql)
-    warnings = [*plan.warnings, *_about_the_server(state.server), *_about_passwords(plan, state, settings)]
+    warnings = [*plan.warnings, *_about_the_server(state), *_about_passwords(plan, state, settings)]
     with clock.stage("guard"):
         guards = [
             *_guards(connection, plan, policy, options, state),
@@ -205,8 +206,11 @@ def check_access(connection: Connection[Any], session_role: Optional[str]) -> No
 
 
 def objects_of(plan: Plan) -> List[int]:
-    """The OIDs of what the plan's statements name, to say afterwards who held them."""
-    return [
+    """The OIDs of what the plan's statements name, and of roles whose possessions they move, to say afterwards who held
+    them.
+    """
+    owners = [change.role.oid for change in plan.changes if isinstance(change, (ReassignOwned, DropOwned))]
+    return owners + [
         item.oid for change in plan.changes if isinstance(change, (Grant, Revoke)) for item in change.target.objects
     ]
 
@@ -317,8 +321,14 @@ def _unreadable_types(connection: Connection[Any], policy: Policy, error: psycop
     return problems or [Problem(message=str(error.diag.message_primary), code="object_missing")]
 
 
-def _about_the_server(server: Server) -> List[str]:
+def _about_the_server(state: State) -> List[str]:
+    server, strays = state.server, state.stray_sessions
     warnings: List[str] = []
+    if strays:
+        who = "1 session belongs to a role that no longer exists"
+        if len(strays) > 1:
+            who = f"{len(strays)} sessions belong to roles that no longer exist"
+        warnings.append(f"{who}: {listed(strays, len(strays))}")
     if not server.system_identifier:
         warnings.append("pg_control_system() may not be called: system_identifier is empty")
     if server.version > NEWEST_SERVER:

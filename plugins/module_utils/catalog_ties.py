@@ -17,7 +17,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
 from .belongings import NAMED, Belongings, Default, Held, Onward, Special, Ties, Wrapper
-from .catalog import fetch
+from .catalog import SESSION, fetch
 from .privileges import DEFAULT_ACL_KINDS
 
 if TYPE_CHECKING:
@@ -167,14 +167,11 @@ JOIN pg_foreign_data_wrapper AS w ON w.oid = s.srvfdw
 WHERE how = 'o' AND classid = 'pg_foreign_server'::regclass
 """
 
-# Every login sees of every session whose it is, in which database and by which application.
 _SESSIONS = f"""
 SELECT role::int8, max(sessions), array_agg(label ORDER BY pid)
 FROM (
-    SELECT usesysid AS role, pid, count(*) OVER (PARTITION BY usesysid) AS sessions,
-           row_number() OVER (PARTITION BY usesysid ORDER BY pid) AS place,
-           'session ' || pid || coalesce(' in database ' || datname, '')
-               || coalesce(', application ' || nullif(application_name, ''), '') AS label
+    SELECT usesysid AS role, pid, {SESSION} AS label, count(*) OVER (PARTITION BY usesysid) AS sessions,
+           row_number() OVER (PARTITION BY usesysid ORDER BY pid) AS place
     FROM pg_stat_activity
     WHERE usesysid = ANY(%s::oid[]) AND pid <> pg_backend_pid()
 ) AS a

@@ -214,6 +214,10 @@ class _Judge:
             yield self._problem(change, role, f"{what}: it has no CREATEROLE", hint)
         if self._version >= 16 and not self._powers.administers(executor.oid, role.oid):
             hint = hints.admin_option(executor, role, self._version, self._powers)
+            emptied = any(isinstance(c, (ReassignOwned, DropOwned)) and c.role == role for c in self._changes)
+            if emptied and hint != hints.SUPERUSER:
+                # The same membership has to be inherited, too.
+                hint = hints.compose("GRANT {} TO {} WITH ADMIN TRUE", role, executor)
             yield self._problem(change, role, f"{what}: it has no ADMIN OPTION on it", hint)
 
     def _membership(self, other: RoleRef, option: str) -> str:

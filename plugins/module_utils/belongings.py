@@ -21,7 +21,7 @@ Row = Tuple[int, str, int]
 NAMED = 20
 
 #: pg_shdepend.deptype by its meaning.
-OWNER, ACL, POLICY, INITIAL_ACL = "o", "a", "r", "i"
+INITIAL_ACL, OWNER, ACL, POLICY = "i", "o", "a", "r"
 
 
 def listed(names: Sequence[str], count: int) -> str:

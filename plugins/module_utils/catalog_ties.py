@@ -6,8 +6,9 @@
 
 """Reading what ties roles to the cluster, for runs that may drop some: one round trip, whatever the roles own.
 
-Everything starts from index scans of pg_shdepend. Cost for a role that holds a privilege on each of 10,000 tables: some
-0.1 s, half of it for the names. What is destroyed is followed through pg_depend, one index scan for each object.
+Everything starts from index scans of pg_shdepend. Cost for a role that owns 10,000 tables or holds a privilege on each:
+some 0.2 s; for 500 roles with nothing 0.04 s. What is destroyed is followed through pg_depend with one index scan for
+each object: some 0.7 s for 10,000 tables with keys.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ _SUPERUSERS = ("pg_foreign_data_wrapper", "pg_event_trigger")
 #: How PostgreSQL says what an object is to the role.
 _WORDS = {OWNER: "owner of", ACL: "privileges for", INITIAL_ACL: "initial privileges for", POLICY: "target of"}
 
-_HEIR, _SWEEP = "reassign_owned_to", "drop_owned: true"
+HEIR, SWEEP = "reassign_owned_to", "drop_owned: true"
 
 Place = Tuple[str, int, int]
 
@@ -161,23 +161,21 @@ class _Judge:
             elif tie.how == ACL:
                 found.extend(self._privileges(tie, swept))
             elif not swept and not (tie.how == INITIAL_ACL and heir):
-                found.extend(_blockers(tie, _SWEEP))
+                found.extend(_blockers(tie, SWEEP))
         found.extend(self._memberships(role, swept))
         return found
 
     def _owned(self, tie: Ties, heir: bool, swept: bool) -> List[Blocker]:
         if tie.catalog in _NOT_REASSIGNED:
-            return [] if swept else _blockers(tie, _SWEEP)
+            return [] if swept else _blockers(tie, SWEEP)
         if tie.database is None:
-            return [] if heir else _blockers(tie, _HEIR)
+            return [] if heir else _blockers(tie, HEIR)
         if heir or swept:
             return []
-        moved = tie.catalog == "pg_namespace"
-        return [
-            blocker
-            for (oid, _column), blocker in zip(tie.objects, _blockers(tie, f"{_HEIR} or {_SWEEP}"))
-            if not (moved and oid in self._moved)
-        ]
+        blockers = _blockers(tie, f"{HEIR} or {SWEEP}")
+        if tie.catalog != "pg_namespace":
+            return blockers
+        return [blocker for (oid, _column), blocker in zip(tie.objects, blockers) if oid not in self._moved]
 
     def _privileges(self, tie: Ties, swept: bool) -> List[Blocker]:
         if tie.catalog == "pg_auth_members":
@@ -188,7 +186,7 @@ class _Judge:
             stay = self._stay[tie.role]
             kept = tuple(place for place in tie.objects if (tie.catalog, *place) in stay)
         labels = dict(zip(tie.objects, tie.labels))
-        option = None if swept else _SWEEP
+        option = None if swept else SWEEP
         return [Blocker(_words(tie.how, labels.get(place)), option) for place in kept]
 
     def _default_goes(self, role: int, oid: int) -> bool:
@@ -229,7 +227,7 @@ class _Judge:
                 continue
             if (row.group, row.member) not in removed:
                 member, group = self._state.ref(row.member).name, self._state.ref(row.group).name
-                yield Blocker(f"grantor of the membership of {member} in {group}", _SWEEP)
+                yield Blocker(f"grantor of the membership of {member} in {group}", SWEEP)
 
     def _onward(self, role: RoleRef) -> Iterable[Problem]:
         """What others hold by the role's grant and would lose, where nothing makes the object managed."""
@@ -308,7 +306,7 @@ class _Judge:
             elif tie.catalog == "pg_user_mapping":
                 sort = "user mappings"
             left[sort] += tie.count
-            options.add(f"{_HEIR} or {_SWEEP}" if owned else _SWEEP)
+            options.add(f"{HEIR} or {SWEEP}" if owned else SWEEP)
         if not left:
             return
         words = ", ".join(f"{sort} {count}" for sort, count in sorted(left.items()))
@@ -401,7 +399,7 @@ def _words(how: str, label: Optional[str]) -> Optional[str]:
 def _problem(drop: DropRole, where: str, blockers: Sequence[Blocker]) -> Problem:
     labels = [blocker.label for blocker in blockers if blocker.label is not None]
     options = {blocker.option for blocker in blockers if blocker.option is not None}
-    message = f"role {drop.role.name} cannot be dropped {where}: it is {listed(labels[:NAMED], len(blockers))}"
+    message = f"role {drop.role.name} is still needed {where}: {listed(labels[:NAMED], len(blockers))}"
     hints: List[str] = []
     if options:
         hints.append(f"Retire the role with {_either(options)}.")

@@ -14,14 +14,14 @@ OPTION (user.c, pg_shdepend.c and alter.c in PostgreSQL; measured on 14 to 18).
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, Iterable, List, Sequence, Set, Tuple, Union
 
 from ..belongings import OWNER, listed
-from ..changes import AddMember, Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember
+from ..changes import Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember, Revoke
 from ..drops import Emptied, left_by_revokes
 from ..privileges import PUBLIC_OID
 from ..problems import Problem
-from ..state import RoleRef, State
+from ..state import Acl, RoleRef, State
 from . import hints
 from .powers import Powers, is_assumed
 
@@ -99,7 +99,7 @@ class _Judge:
             yield self._problem(change, heir, message, self._membership(heir, "set"))
         for oid in sorted(self._state.belongings.placed.get(role.oid, ())):
             schema = self._state.schemas.get(oid)
-            if schema is not None and not self._creates(heir, "schema", schema.name, schema.acl.of):
+            if schema is not None and not self._creates(heir, "schema", schema.name, schema.acl):
                 message = f"{heir.name} lacks CREATE on schema {schema.name}, where {role.name} owns something"
                 hint = hints.compose("GRANT CREATE ON SCHEMA {} TO {}", schema.name, heir)
                 yield self._problem(change, heir, message, hint)
@@ -112,7 +112,7 @@ class _Judge:
         if "pg_publication" in owned:
             creators.setdefault(heir, set()).add("publications")
         for creator, what in creators.items():
-            if database is not None and not self._creates(creator, "database", database.name, database.acl.of):
+            if database is not None and not self._creates(creator, "database", database.name, database.acl):
                 message = (
                     f"{creator.name} lacks CREATE on database {database.name}, and {role.name} owns "
                     f"{' and '.join(sorted(what))}"
@@ -121,8 +121,9 @@ class _Judge:
                 yield self._problem(change, creator, message, hint)
         for wrapper in self._state.belongings.wrappers:
             if wrapper.role == role.oid and not self._powers.is_superuser(heir.oid):
-                users = {*self._powers.acts_with(heir.oid), PUBLIC_OID} & wrapper.users
-                if not users and not self._granted(heir, "foreign_data_wrapper", wrapper.name, "USAGE"):
+                acting = {*self._powers.acts_with(heir.oid), PUBLIC_OID}
+                usable = bool(acting & wrapper.users)
+                if not usable and not self._granted(acting, "foreign_data_wrapper", wrapper.name, "USAGE"):
                     message = (
                         f"{heir.name} lacks USAGE on foreign-data wrapper {wrapper.name}, and {role.name} owns a "
                         "server of it"
@@ -142,21 +143,22 @@ class _Judge:
             message = f"only a superuser may hand over from {role.name}: {listed(special, len(special))}"
             yield self._problem(change, role, message, hints.SUPERUSER)
 
-    def _creates(self, role: RoleRef, kind: str, name: str, acl: object) -> bool:
+    def _creates(self, role: RoleRef, kind: str, name: str, acl: Acl) -> bool:
         """Whether the role has CREATE on a schema or database once the plan's grants and revokes have run."""
         if self._powers.is_superuser(role.oid):
             return True
-        holders = {oid for oid in (*self._powers.acts_with(role.oid), PUBLIC_OID) if "CREATE" in acl(oid)}  # type: ignore[operator]
-        return bool(holders) or self._granted(role, kind, name, "CREATE")
-
-    def _granted(self, role: RoleRef, kind: str, name: str, privilege: str) -> bool:
         acting = {*self._powers.acts_with(role.oid), PUBLIC_OID}
+        gone = {
+            (change.grantee.oid, change.grantor.oid)
+            for change in self._changes
+            if isinstance(change, Revoke) and not change.option_only and _is_about(change, kind, name, "CREATE")
+        }
+        kept = {(e.grantee, e.grantor) for e in acl.entries if e.privilege == "CREATE" and e.grantee in acting} - gone
+        return bool(kept) or self._granted(acting, kind, name, "CREATE")
+
+    def _granted(self, acting: AbstractSet[int], kind: str, name: str, privilege: str) -> bool:
         return any(
-            isinstance(change, Grant)
-            and change.target.kind == kind
-            and privilege in change.privileges
-            and change.grantee.oid in acting
-            and any(item.name == name for item in change.target.objects)
+            isinstance(change, Grant) and change.grantee.oid in acting and _is_about(change, kind, name, privilege)
             for change in self._changes
         )
 
@@ -230,5 +232,10 @@ class _Judge:
 
     @staticmethod
     def _problem(change: Change, role: RoleRef, message: str, hint: str) -> Problem:
-        source = change.source if isinstance(change, (ReassignOwned, DropOwned, DropRole, AddMember)) else ""
+        source = change.source if isinstance(change, (ReassignOwned, DropOwned, DropRole)) else ""
         return hints.problem(role, f"role {role.name}", message, hint, source)
+
+
+def _is_about(change: Union[Grant, Revoke], kind: str, name: str, privilege: str) -> bool:
+    target = change.target
+    return target.kind == kind and privilege in change.privileges and any(item.name == name for item in target.objects)

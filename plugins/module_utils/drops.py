@@ -100,6 +100,11 @@ def drop_problems(changes: Sequence[Change], state: State) -> List[Problem]:
     return [problem for drop in drops for problem in judge.problems(drop)]
 
 
+def never_dropped(role: RoleRef, state: State) -> bool:
+    """Whether the role is the bootstrap superuser or one that the run acts as."""
+    return role.oid == BOOTSTRAP_OID or role.oid in state.executors
+
+
 class _Judge:
     """The plan's drops, one after the other."""
 
@@ -124,7 +129,7 @@ class _Judge:
 
     def problems(self, drop: DropRole) -> Iterable[Problem]:
         role, state = drop.role, self._state
-        if role.oid == BOOTSTRAP_OID or role.oid in state.executors:
+        if never_dropped(role, state):
             who = "the bootstrap superuser" if role.oid == BOOTSTRAP_OID else "the role that this run acts as"
             message = f"role {role.name} is {who}, which is never dropped"
             yield Problem(path=drop.source, role=role.name, message=message, code="self_protection")

@@ -273,6 +273,13 @@ def test_the_executor_and_the_first_superuser_are_never_dropped(db: Database, wh
     assert [problem["path"] for problem in failed.problems] == ["retirements[1]"]
 
 
+def test_an_admin_is_not_told_how_to_drop_itself(db: Database) -> None:
+    options = db.admin()
+    db.sql("CREATE TABLE public.t (a int); GRANT SELECT ON public.t TO adm")
+    failed = db.fails({"roles": [], "retirements": [{"role": "adm", "drop_owned": True}]}, "self_protection", **options)
+    assert len(failed.problems) == 1
+
+
 # ---- DRP-11: locks
 
 

@@ -18,7 +18,7 @@ from typing import AbstractSet, Dict, Iterable, List, Sequence, Set, Tuple, Unio
 
 from ..belongings import OWNER, listed
 from ..changes import Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember, Revoke
-from ..drops import Emptied, left_by_revokes
+from ..drops import Emptied, left_by_revokes, never_dropped
 from ..privileges import PUBLIC_OID
 from ..problems import Problem
 from ..state import Acl, RoleRef, State
@@ -47,6 +47,8 @@ def drop_authority(changes: Sequence[Change], state: State, powers: Powers) -> L
     judge = _Judge([*early, *late], state, powers.after(late))
     problems: List[Problem] = []
     for change in changes:
+        if isinstance(change, (ReassignOwned, DropOwned, DropRole)) and never_dropped(change.role, state):
+            continue
         if isinstance(change, ReassignOwned):
             problems.extend(judge.reassign(change))
         elif isinstance(change, DropOwned):

@@ -247,9 +247,9 @@ def ties(db: Database) -> list[tuple[int, Tie]]:
     return [(number, tie) for number, tie in enumerate(TIES, 9000) if tie.since <= db.version]
 
 
-#: Refused to executors that are no superusers for more than the drop itself: the run also sees to what others hold there,
-#: in whose name it has to, and never guesses which of two grantors PostgreSQL would take.
-CAUTIOUS = {"a membership that it granted", "a grant option that it used"}
+#: Refused to executors that are no superusers for more than the drop itself: the run never guesses which of two grantors
+#: PostgreSQL would take.
+CAUTIOUS = {"a grant option that it used"}
 
 
 def compare(db: Database, options: dict[str, Any], codes: tuple[str, ...], **executor: Any) -> dict[str, bool]:

@@ -58,10 +58,6 @@ from .transaction import Settings, begin, commit, is_standby, take_turn, with_bl
 if TYPE_CHECKING:
     from psycopg import Connection
 
-# A GRANT or REVOKE that the executor may not give is answered with one of these warnings and nothing else.
-_FUTILE = {"01006", "01007"}
-
-
 #: How often a run starts, where other sessions keep changing the same things.
 TRIES = 3
 
@@ -357,58 +353,6 @@ def _about_passwords(plan: Plan, state: State, settings: Settings) -> List[str]:
             "can show verifiers"
         )
     return warnings
-
-
-def _is_about_plpgsql(diagnostic: Any) -> bool:
-    """Whether PL/pgSQL, loaded to hide a password, only complains about somebody's setting ``plpgsql.something``."""
-    found = diagnostic.sqlstate in ("42602", "42704", "22023")
-    return found and '"plpgsql.' in (diagnostic.message_primary or "")
-
-
-def run(connection: Connection[Any], sql: Sequence[str], replaced: Hidden, objects: Sequence[int]) -> None:
-    """Run the plan's statements. A warning from the server that nobody expects is a failure like an error."""
-    warnings: List[Tuple[str, str]] = []
-
-    def note(diagnostic: Any) -> None:
-        if diagnostic.severity_nonlocalized == "WARNING" and not _is_about_plpgsql(diagnostic):
-            warnings.append((diagnostic.sqlstate or "", diagnostic.message_primary or ""))
-
-    connection.add_notice_handler(note)
-    try:
-        send(connection, sql, plan=True, replaced=replaced)
-    except Failure as failure:
-        raise with_blockers(connection, failure, objects) if failure.code == "lock_timeout" else failure from None
-    finally:
-        connection.remove_notice_handler(note)
-    if warnings:
-        sqlstate, message = warnings[0]
-        futile = sqlstate in _FUTILE
-        # A membership that another session has taken away meanwhile.
-        collision = sqlstate == "01000"
-        raise Failure(
-            "insufficient_privilege" if futile else "collision" if collision else "server_error",
-            f"The server answered the plan with a warning, so it was rolled back: {message}",
-            problems=[Problem(message=f"{state}: {words}", code="server_error") for state, words in warnings],
-            sqlstate=sqlstate,
-            hint="The executor must own the object, or hold the privilege with grant option." if futile else None,
-            plan=list(sql),
-        )
-
-
-@contextmanager
-def _transaction(connection: Connection[Any]) -> Iterator[None]:
-    """End the transaction whatever happens, and put errors of the server into the module's terms."""
-    try:
-        yield
-    except psycopg.Error as exc:
-        raise failure_of(exc, connection, None, None) from None
-    finally:
-        if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-            try:
-                connection.execute("ROLLBACK")
-            except psycopg.Error:
-                # The connection broke; the server rolls back by itself.
-                connection.close()
 
 
 def verify(

@@ -12,6 +12,7 @@ import ipaddress
 import logging
 import os
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, Optional
 
 from .failure import Failure
@@ -154,17 +155,20 @@ def require_psycopg() -> None:
         raise Failure("library_too_old", f"psycopg {psycopg.__version__} is too old: {wanted} or later is needed")
 
 
-def connect(options: Mapping[str, Any], mask: Callable[[str], str] = str) -> Connection[Any]:
+def connect(
+    options: Mapping[str, Any], mask: Callable[[str], str] = str, place: Mapping[str, Any] = MappingProxyType({})
+) -> Connection[Any]:
     """A connection for the module's options. Transactions are begun by hand, and nothing is prepared. ``mask`` takes
-    secrets out of what libpq says.
+    secrets out of what libpq says. ``place``: libpq's parameters that win over every other source.
 
-    Raises Failure: ``connection_failed``, ``authentication_failed``, ``unsupported_version``.
+    Raises Failure: ``connection_failed``, ``authentication_failed``, ``unsupported_version``. With a ``place`` its
+    message is only what libpq says.
     """
     require_psycopg()
     clean_environment(os.environ)
     # psycopg logs to standard error what it also raises when a pipeline ends early.
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
-    parameters = connection_parameters(options, os.environ)
+    parameters = {**connection_parameters(options, os.environ), **place}
     try:
         connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
     except psycopg.Error as exc:
@@ -175,6 +179,8 @@ def connect(options: Mapping[str, Any], mask: Callable[[str], str] = str) -> Con
         if any(words in message for words in _LOGIN_REFUSED):
             code = "authentication_failed"
             advice = "Check login_user, login_password and the server's pg_hba.conf"
+        if place:
+            raise Failure(code, message) from None
         raise Failure(code, f"Cannot connect: {message.rstrip('.?')}. {advice}.") from None
     version = connection.info.server_version // 10000
     if version < OLDEST_SERVER:
@@ -184,6 +190,15 @@ def connect(options: Mapping[str, Any], mask: Callable[[str], str] = str) -> Con
         )
     accept_any_bytes(connection)
     return connection
+
+
+def place_of(connection: Connection[Any]) -> Dict[str, Any]:
+    """The parameters that lead to the very server of a connection, where its host is a list, or a name with several
+    addresses, or comes from a service or the environment.
+    """
+    info = connection.info
+    found = {"host": info.host, "hostaddr": info.hostaddr, "port": info.port}
+    return {name: value for name, value in found.items() if value}
 
 
 def accept_any_bytes(connection: Connection[Any]) -> None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
@@ -18,7 +19,8 @@ class Failure(Exception):
     """The run cannot go on. ``code`` is one of the documented error codes; ``message`` a sentence a person can act on.
 
     ``sqlstate``, ``statement``, ``detail`` and ``hint`` are there when the server refused something. ``plan`` is what
-    would have been run, where a plan was made.
+    would have been run, where a plan was made. ``databases``: the other databases in which a part of it is committed,
+    ``sql`` that part, and ``cause`` the code of what failed then.
     """
 
     def __init__(
@@ -32,6 +34,9 @@ class Failure(Exception):
         detail: Optional[str] = None,
         hint: Optional[str] = None,
         plan: Optional[List[str]] = None,
+        databases: Sequence[str] = (),
+        sql: Sequence[str] = (),
+        cause: Optional[str] = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -42,18 +47,31 @@ class Failure(Exception):
         self.detail = detail
         self.hint = hint
         self.plan = plan
+        self.databases = tuple(databases)
+        self.sql = tuple(sql)
+        self.cause = cause
+
+    def _with(self, **other: Any) -> Failure:
+        return Failure(**{**vars(self), **other})
 
     def with_message(self, message: str) -> Failure:
         """The same failure in other words."""
-        return Failure(
-            self.code,
-            message,
-            problems=self.problems,
-            sqlstate=self.sqlstate,
-            statement=self.statement,
-            detail=self.detail,
-            hint=self.hint,
-            plan=self.plan,
+        return self._with(message=message)
+
+    def with_plan(self, plan: Sequence[str]) -> Failure:
+        """The same failure of a larger plan."""
+        return self._with(plan=list(plan))
+
+    def partially_applied(self, databases: Sequence[str], sql: Sequence[str]) -> Failure:
+        """The same failure after these databases were emptied, each for good, with these statements."""
+        places = f"database {databases[0]} was" if len(databases) == 1 else f"databases {', '.join(databases)} were"
+        return self._with(
+            code="partially_applied",
+            message=f"The {places} emptied before something failed, and the rest is not applied. {self.message}",
+            problems=self.problems or [Problem(message=self.message, hint=self.hint, code=self.code)],
+            databases=databases,
+            sql=sql,
+            cause=self.code,
         )
 
     def masked(self, mask: Callable[[str], str]) -> Failure:
@@ -62,26 +80,24 @@ class Failure(Exception):
         def maybe(text: Optional[str]) -> Optional[str]:
             return None if text is None else mask(text)
 
-        return Failure(
-            self.code,
-            mask(self.message),
+        return self._with(
+            message=mask(self.message),
             problems=[
                 replace(problem, message=mask(problem.message), hint=maybe(problem.hint)) for problem in self.problems
             ],
-            sqlstate=self.sqlstate,
-            statement=self.statement,
             detail=maybe(self.detail),
             hint=maybe(self.hint),
-            plan=self.plan,
         )
 
     def as_result(self) -> Dict[str, Any]:
-        """The keys of a failed result, beside ``msg``. Nothing of a failed run is applied, so ``sql`` is empty."""
+        """The keys of a failed result, beside ``msg``. ``sql`` is empty unless other databases are done with."""
         result: Dict[str, Any] = {
             "error_code": self.code,
             "problems": [problem.as_dict() for problem in self.problems],
-            "sql": [],
+            "sql": list(self.sql),
         }
+        if self.databases:
+            result.update(databases=list(self.databases), cause=self.cause)
         for name in ("sqlstate", "statement", "detail", "hint", "plan"):
             value = getattr(self, name)
             if value is not None:
@@ -95,3 +111,11 @@ def of_problems(problems: Sequence[Problem], plan: Optional[List[str]] = None) -
     more = len(problems) - 1
     message = first.text + (f" - and {more} more, see problems" if more else "")
     return Failure(first.code, message, problems=problems, plan=plan)
+
+
+def internal(exc: Exception, applied: str = "Nothing was applied.") -> Failure:
+    """A fault of the collection: its type and place, not its text, which could hold a secret."""
+    frames = traceback.extract_tb(exc.__traceback__)
+    place: Optional[str] = f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else None
+    message = f"Internal error: {type(exc).__name__} at {place}. {applied}{' ' if applied else ''}Please report it."
+    return Failure("internal_error", message)

@@ -12,16 +12,15 @@ import copy
 import json
 import os
 import sys
-import traceback
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
 from .apply import reconcile
-from .connection import CONNECTION_OPTIONS, address, connect, is_private, require_psycopg
+from .connection import CONNECTION_OPTIONS, address, connect, is_private, place_of, require_psycopg
 from .diff.passwords import PasswordOptions, key_problem
-from .failure import Failure, of_problems
+from .failure import Failure, internal, of_problems
 from .filters import Options
 from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
@@ -55,7 +54,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
             if not self.raw:
                 raise  # no argument has been read yet
             # A traceback could show what is secret, and there is no whole module yet that could mask it.
-            failure = _internal(exc)
+            failure = internal(exc)
             told = {"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}
             sys.stdout.write(json.dumps(told))
             raise SystemExit(1) from None
@@ -122,7 +121,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
         result = {**failure.as_result(), "msg": failure.message, "invocation": self.invocation()}
         self._stay_exact(result)
         # AnsibleModule's own fail_json would add the traceback of the exception being handled.
-        super().fail_json(exception="", changed=False, **result)
+        super().fail_json(exception="", changed=bool(failure.sql), **result)
         raise SystemExit(1)  # not reached; it tells the type checker so
 
     def exit_json(self, **result: Any) -> NoReturn:
@@ -194,18 +193,8 @@ def run_role_reconcile() -> None:
     except ManifestInvalid as invalid:
         module.end(_invalid(invalid))
     except Exception as exc:
-        module.end(_internal(exc))
+        module.end(internal(exc))
     module.exit_json(**result)
-
-
-def _internal(exc: Exception) -> Failure:
-    """A fault of the collection: its type and place, not its text, which could hold a secret."""
-    frames = traceback.extract_tb(exc.__traceback__)
-    place: Optional[str] = f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else None
-    return Failure(
-        "internal_error",
-        f"Internal error: {type(exc).__name__} at {place}. Nothing was applied. Please report it.",
-    )
 
 
 def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:
@@ -255,6 +244,7 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
     try:
         where = address(connection)
         module.where = f"{where}: "
+        place = place_of(connection)
         settings = Settings(
             check_mode=module.check_mode,
             rehearse=params["rehearse"],
@@ -268,6 +258,7 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
             max_drops=params["max_drops"],
             max_revokes=params["max_revokes"],
             reconnect=lambda: connect(reach, module.secrets.mask),
+            connect_to=lambda name: connect(reach, module.secrets.mask, {**place, "dbname": name}),
             seen=lambda state: module.vouch(lambda: names_of(state)),
         )
         run = reconcile(connection, policy, options, settings)

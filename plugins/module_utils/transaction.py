@@ -4,13 +4,17 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""The one transaction of a run: opened and pinned, in its turn, and committed so that the outcome is known."""
+"""The one transaction of a run: opened and pinned, in its turn, and committed so that the outcome is known.
+
+The transactions in other databases are made of the same parts.
+"""
 
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 try:
     import psycopg
@@ -26,6 +30,9 @@ from .state import State
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+# A GRANT or REVOKE that the executor may not give is answered with one of these warnings and nothing else.
+_FUTILE = {"01006", "01007"}
 
 #: Settings of the transaction, whatever the role, the database or the pooler has set. Nothing outlives the transaction.
 PINS: Mapping[str, str] = {
@@ -61,8 +68,8 @@ class Settings:
     """How a run is run, beside the policy options.
 
     ``lock_timeout``: seconds to wait for the turn. ``statement_timeout``: seconds, 0 for none. ``key_file``: where a
-    fingerprint key is to be made. ``reconnect`` opens a second connection, after the first was lost. ``seen`` is told
-    the state, whatever becomes of the run.
+    fingerprint key is to be made. ``reconnect`` opens a second connection, after the first was lost, and ``connect_to``
+    one to another database of the same server, by its name. ``seen`` is told the state, whatever becomes of the run.
     """
 
     check_mode: bool = False
@@ -77,6 +84,7 @@ class Settings:
     max_drops: Optional[int] = None
     max_revokes: Optional[int] = None
     reconnect: Optional[Callable[[], Any]] = None
+    connect_to: Optional[Callable[[str], Any]] = None
     seen: Callable[[State], None] = lambda _state: None
 
     @property
@@ -166,6 +174,61 @@ def with_blockers(connection: Connection[Any], failure: Failure, objects: Sequen
     if not holders:
         return failure
     return failure.with_message(f"{failure.message}. In the way: {'; '.join(holders)}")
+
+
+def _is_about_plpgsql(diagnostic: Any) -> bool:
+    """Whether PL/pgSQL, loaded to hide a password, only complains about somebody's setting ``plpgsql.something``."""
+    found = diagnostic.sqlstate in ("42602", "42704", "22023")
+    return found and '"plpgsql.' in (diagnostic.message_primary or "")
+
+
+def run(connection: Connection[Any], sql: Sequence[str], replaced: Mapping[str, str], objects: Sequence[int]) -> None:
+    """Run the plan's statements. A warning from the server that nobody expects is a failure like an error.
+
+    ``replaced``: as for ``send``. ``objects``: the OIDs of what the statements name, to say afterwards who held them.
+    """
+    warnings: List[Tuple[str, str]] = []
+
+    def note(diagnostic: Any) -> None:
+        if diagnostic.severity_nonlocalized == "WARNING" and not _is_about_plpgsql(diagnostic):
+            warnings.append((diagnostic.sqlstate or "", diagnostic.message_primary or ""))
+
+    connection.add_notice_handler(note)
+    try:
+        send(connection, sql, plan=True, replaced=replaced)
+    except Failure as failure:
+        raise with_blockers(connection, failure, objects) if failure.code == "lock_timeout" else failure from None
+    finally:
+        connection.remove_notice_handler(note)
+    if warnings:
+        sqlstate, message = warnings[0]
+        futile = sqlstate in _FUTILE
+        # A membership that another session has taken away meanwhile.
+        collision = sqlstate == "01000"
+        raise Failure(
+            "insufficient_privilege" if futile else "collision" if collision else "server_error",
+            f"The server answered the plan with a warning, so it was rolled back: {message}",
+            problems=[Problem(message=f"{state}: {words}", code="server_error") for state, words in warnings],
+            sqlstate=sqlstate,
+            hint="The executor must own the object, or hold the privilege with grant option." if futile else None,
+            plan=list(sql),
+        )
+
+
+@contextmanager
+def ending(connection: Connection[Any]) -> Iterator[None]:
+    """End the transaction whatever happens, and put errors of the server into the module's terms."""
+    try:
+        yield
+    except psycopg.Error as exc:
+        raise failure_of(exc, connection, None, None) from None
+    finally:
+        if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            try:
+                connection.execute("ROLLBACK")
+            except psycopg.Error:
+                # The connection broke; the server rolls back by itself.
+                connection.close()
 
 
 def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> List[str]:

@@ -34,26 +34,27 @@ from . import catalog
 from .belongings import listed
 from .brakes import brake_problems
 from .catalog_ties import read_belongings
-from .changes import CreateRole, CreateSchema, DropOwned, Grant, Plan, ReassignOwned, Revoke, passwords_sent
+from .changes import Change, CreateRole, CreateSchema, DropOwned, Grant, Plan, ReassignOwned, Revoke, passwords_sent
 from .diff.passwords import PasswordOptions, record_work, verifying
 from .diff.retirements import candidates
 from .diff.targets import Lookups, qualified
 from .digest import digest
-from .failure import Failure, of_problems
+from .elsewhere import Done, empty, look_around
+from .failure import Failure, internal, of_problems
 from .filters import Options
 from .guards import guard_problems, roles_at_stake, undeclared_losers
-from .password_sending import Hidden, hidden, remember, with_key
+from .password_sending import hidden, remember, with_key
 from .plan import Outcome, make_plan, only_known
 from .policy import Policy
 from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
-from .sending import failure_of, send
+from .sessions import end_sessions
 from .setting_checks import settings_asked
 from .signatures import split_signature, type_texts
 from .state import Server, State
 from .statements import inventory_of, statements
-from .transaction import Settings, begin, commit, is_standby, take_turn, with_blockers
+from .transaction import Settings, begin, commit, ending, is_standby, run, take_turn
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -79,7 +80,7 @@ class Run:
 
 @dataclass
 class _Clock:
-    """Seconds per stage."""
+    """Seconds per stage, of all tries."""
 
     seconds: Dict[str, float] = field(default_factory=dict)
 
@@ -89,29 +90,43 @@ class _Clock:
         try:
             yield
         finally:
-            self.seconds[name] = round(time.monotonic() - start, 4)
+            self.seconds[name] = round(self.seconds.get(name, 0) + time.monotonic() - start, 4)
 
 
 def reconcile(connection: Connection[Any], policy: Policy, options: Options, settings: Settings) -> Run:
     """Bring the connected database to what the policy says, or say what that would take.
 
     Where other sessions change the same things at the same time, it starts again from a fresh inspection. Raises
-    Failure; then nothing is applied.
+    Failure; then nothing is applied, or only what it names, in other databases.
     """
     clock = _Clock()
+    done = Done()
     for attempt in range(1, TRIES + 1):
         try:
-            with _transaction(connection):
-                return _attempt(connection, policy, options, settings, clock)
+            with ending(connection):
+                run = _attempt(connection, policy, options, settings, clock, done)
+            break
         except Failure as failure:
             again = failure.code in ("collision", "not_converged") and attempt < TRIES
             if not again or connection.closed:
+                raise (failure.partially_applied(done.databases, done.sql) if done.sql else failure) from None
+        except Exception as exc:
+            if not done.sql:
                 raise
-    raise AssertionError("unreachable")
+            raise internal(exc, "").partially_applied(done.databases, done.sql) from None
+    if settings.check_mode:
+        return run
+    with clock.stage("sessions"):
+        warnings = end_sessions(connection, run.plan, settings)
+    return replace(run, warnings=(*run.warnings, *warnings), timings=clock.seconds)
 
 
-def _attempt(connection: Connection[Any], policy: Policy, options: Options, settings: Settings, clock: _Clock) -> Run:
-    """One try, from the beginning of the transaction to its commit."""
+def _attempt(
+    connection: Connection[Any], policy: Policy, options: Options, settings: Settings, clock: _Clock, done: Done
+) -> Run:
+    """One try, from the beginning of the transaction to its commit. ``done``: what is committed in other databases, by
+    earlier tries too.
+    """
     passwords = settings.passwords
     with clock.stage("begin"):
         begin(connection, settings)
@@ -123,17 +138,22 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
         settings.seen(state)
     with clock.stage("plan"):
         outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=not settings.writes)
-        plan = outcome.plan
-        try:
-            sql = statements(
-                plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
-            )
-        except UnicodeEncodeError:
-            if not outcome.problems:
-                raise
-            sql = []  # a name that cannot be spelt is among the problems
-    if outcome.problems:
-        raise of_problems(outcome.problems, plan=sql or None)
+    with clock.stage("elsewhere"):
+        plan, places, blocked = look_around(connection, outcome.plan, policy, state, settings)
+    problems = [*outcome.problems, *blocked]
+    try:
+        by_place = {place: _sql(place.changes, state, settings) for place in places}
+        sql = _sql(plan.changes, state, settings)
+    except UnicodeEncodeError:
+        if not problems:
+            raise
+        by_place, sql = {}, []  # a name that cannot be spelt is among the problems
+    own = sql[sum(map(len, by_place.values())) :]
+    # The whole plan, were it the first try's.
+    sql = [*done.sql, *sql]
+    plan = replace(plan, changes=(*done.changes, *plan.changes))
+    if problems:
+        raise of_problems(problems, plan=sql or None)
     check_digest(settings.expected_digest, digest(state.server, options, sql), sql)
     warnings = [*plan.warnings, *_about_the_server(state), *_about_passwords(plan, state, settings)]
     with clock.stage("guard"):
@@ -147,20 +167,33 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
         warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
     elif guards:
         raise of_problems(guards, plan=sql)
-    if sql and settings.writes and not guards:
-        with clock.stage("apply"):
-            passwords = with_key(passwords, plan, settings)
-            run(connection, sql, hidden(connection, plan, policy, state), objects_of(plan))
-            remember(connection, plan, policy, state, passwords)
-        with clock.stage("verify"):
-            verify(connection, policy, options, state, plan, passwords)
-            check_access(connection, settings.session_role)
-    elif settings.writes and not sql and not state.server.in_recovery:
-        warnings += tidy_records(connection, plan, policy, state, passwords)
-    if not settings.check_mode and not state.server.in_recovery:
-        with clock.stage("commit"):
-            warnings += commit(connection, settings, asked=bool(sql))
+    try:
+        if own and settings.writes and not guards:
+            with clock.stage("apply"):
+                passwords = with_key(passwords, plan, settings)
+                replaced = hidden(connection, plan, policy, state)
+            with clock.stage("elsewhere"):
+                for place, there in by_place.items():
+                    warnings += empty(place, there, connection, outcome.plan, policy, state, settings)
+                    done.add(place, there)
+            with clock.stage("apply"):
+                run(connection, own, replaced, objects_of(plan))
+                remember(connection, plan, policy, state, passwords)
+            with clock.stage("verify"):
+                verify(connection, policy, options, state, plan, passwords)
+                check_access(connection, settings.session_role)
+        elif settings.writes and not own and not state.server.in_recovery:
+            warnings += tidy_records(connection, plan, policy, state, passwords)
+        if not settings.check_mode and not state.server.in_recovery:
+            with clock.stage("commit"):
+                warnings += commit(connection, settings, asked=bool(own))
+    except Failure as failure:
+        raise (failure.with_plan(sql) if done.sql else failure) from None
     return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
+
+
+def _sql(changes: Sequence[Change], state: State, settings: Settings) -> List[str]:
+    return statements(changes, inventory_of(state), state.server.version, session_role=settings.session_role)
 
 
 def tidy_records(

@@ -7,7 +7,8 @@
 """The closed set of changes that a plan is made of.
 
 A change knows everything that filters, statements and reports ask of it; none of them looks at the state again.
-``source`` is the place in the manifest behind the change, where one place is behind it.
+``source`` is the place in the manifest behind the change, where one place is behind it. ``database`` is another one
+than the connected one, where the change is made first, in a transaction of that database.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ class AddMember:
     grantor: Optional[RoleRef] = None
     exists: bool = False
     raised: FrozenSet[str] = frozenset()
+    database: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,7 @@ class RemoveMember:
     depth: int = 0
     late: int = 0
     source: str = ""
+    database: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -173,10 +176,7 @@ class AlterSchemaOwner:
 
 @dataclass(frozen=True)
 class ReassignOwned:
-    """Hand what a role owns to its heir: in one database, and the databases and tablespaces that it owns.
-
-    ``database``: another one than the connected one, where this runs in a transaction of its own.
-    """
+    """Hand what a role owns to its heir: in one database, and the databases and tablespaces that it owns."""
 
     role: RoleRef
     heir: RoleRef
@@ -189,7 +189,7 @@ class DropOwned:
     """Take a role's privileges, default privileges, policies and user mappings away, and what it still owns.
 
     ``policies`` (``name on schema.table``) go because they name only this role. ``destroyed``: the first of the
-    ``destroyed_count`` objects that the role owns and that nobody inherits. ``database``: as for ReassignOwned.
+    ``destroyed_count`` objects that the role owns and that nobody inherits.
     """
 
     role: RoleRef
@@ -242,6 +242,7 @@ class Grant:
     late: bool = False
     lent: bool = False
     run_as: Optional[RoleRef] = None
+    database: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -265,6 +266,7 @@ class Revoke:
     cascade: bool = False
     again: bool = False
     covered: bool = False
+    database: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
 

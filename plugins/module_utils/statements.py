@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 from collections import defaultdict
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -86,11 +87,29 @@ def statements(
 ) -> List[str]:
     """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
 
-    Roles, attributes, settings, comments, passwords (masked), memberships (removals first where an addition would close
-    a circle), schemas, grants, default privileges, revokes (columns before relations, objects before schemas and
-    databases, leaves before their grantors), what a revoke takes along and the plan keeps, other removals of
-    memberships with dependents first, what retired roles own, what they hold, the roles themselves.
+    First those of other databases, which are committed before the rest, each with a remark that says where. In every
+    database: roles, attributes, settings, comments, passwords (masked), memberships (removals first where an addition
+    would close a circle), schemas, grants, default privileges, revokes (columns before relations, objects before
+    schemas and databases, leaves before their grantors), what a revoke takes along and the plan keeps, other removals
+    of memberships with dependents first, what retired roles own, what they hold, the roles themselves.
     """
+    places: Dict[Optional[str], List[Change]] = {}
+    for change in changes:
+        places.setdefault(getattr(change, "database", None), []).append(change)
+    own = places.pop(None, [])
+    return [
+        *(
+            f"{text(in_database(str(database)))} {statement}"
+            for database, there in places.items()
+            for statement in _in_one_database(there, {}, version, session_role, brief)
+        ),
+        *_in_one_database(own, inventory, version, session_role, brief),
+    ]
+
+
+def _in_one_database(
+    changes: Sequence[Change], inventory: Inventory, version: int, session_role: Optional[str], brief: bool
+) -> List[str]:
     composer = _Privileges(inventory, version, brief)
     lends = [change for change in changes if isinstance(change, LendUsage)]
     additions = [change for change in changes if isinstance(change, AddMember)]
@@ -124,9 +143,9 @@ def statements(
         *_sections(revokes, lends, back),
         *_sections(late_grants, lends, back),
         *(_remove_member(change) for change in late_removals(removals)),
-        *_reassign(change for change in changes if isinstance(change, ReassignOwned) and change.database is None),
+        *_reassign(change for change in changes if isinstance(change, ReassignOwned)),
         # One by one: a list of roles fails where one of them granted something to another.
-        *(_drop_owned(change) for change in changes if isinstance(change, DropOwned) and change.database is None),
+        *(_drop_owned(change) for change in changes if isinstance(change, DropOwned)),
         *_drop_roles([change.role for change in changes if isinstance(change, DropRole)]),
     ]
     return [text(statement) for statement in composed]
@@ -284,6 +303,16 @@ def remark(words: str) -> Any:
     """A comment inside a statement, which no name can end."""
     # Comments nest in PostgreSQL, so an opening mark counts as well.
     return sql.SQL("/* {} */").format(sql.SQL(words.replace("*/", "* /").replace("/*", "/ *")))
+
+
+def in_database(name: str) -> Any:
+    """A comment that says in which database a statement runs, and that names it exactly."""
+    quoted = text(sql.Identifier(name))
+    if re.search(r"[*]/|/[*]|[\x00-\x1f\x7f]", name):
+        # Such a name could end the comment, or nest another one in it, or break the line.
+        escaped = re.sub(r"[*\x00-\x1f\x7f]", lambda match: f"\\{ord(match[0]):04X}", quoted.replace("\\", "\\\\"))
+        quoted = f"U&{escaped}"
+    return sql.SQL("/* in database {} */").format(sql.SQL(quoted))
 
 
 def _drop_roles(roles: Sequence[RoleRef]) -> Iterator[Any]:

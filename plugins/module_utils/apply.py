@@ -142,13 +142,13 @@ def _attempt(
         plan, places, blocked = look_around(connection, outcome.plan, policy, state, settings)
     problems = [*outcome.problems, *blocked]
     try:
-        by_place = {place: _sql(place.changes, state, settings) for place in places}
+        first = [(place, _sql(place.changes, state, settings)) for place in places]
         sql = _sql(plan.changes, state, settings)
     except UnicodeEncodeError:
         if not problems:
             raise
-        by_place, sql = {}, []  # a name that cannot be spelt is among the problems
-    own = sql[sum(map(len, by_place.values())) :]
+        first, sql = [], []  # a name that cannot be spelt is among the problems
+    own = sql[sum(len(there) for _place, there in first) :]
     # The whole plan, were it the first try's.
     sql = [*done.sql, *sql]
     plan = replace(plan, changes=(*done.changes, *plan.changes))
@@ -173,7 +173,7 @@ def _attempt(
                 passwords = with_key(passwords, plan, settings)
                 replaced = hidden(connection, plan, policy, state)
             with clock.stage("elsewhere"):
-                for place, there in by_place.items():
+                for place, there in first:
                     warnings += empty(place, there, connection, outcome.plan, policy, state, settings)
                     done.add(place, there)
             with clock.stage("apply"):

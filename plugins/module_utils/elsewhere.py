@@ -148,15 +148,15 @@ def _roles(plan: Plan, policy: Policy, state: State) -> _Roles:
     wanted = {ref.oid: ref for ref in dropped if policy.retirements[ref.name].all_databases}
     heirs = {c.role.oid: c for c in plan.changes if isinstance(c, ReassignOwned) and c.database is None}
     drops = {c.role.oid: c for c in plan.changes if isinstance(c, DropOwned) and c.database is None}
-    databases: Dict[str, Set[RoleRef]] = {}
+    holding: Dict[str, Set[int]] = {}
     for ties in state.belongings.ties:
-        ref = wanted.get(ties.role)
         here = ties.database is None or ties.database == state.server.database
-        if ref is None or here or ties.database in state.belongings.closed:
+        if here or ties.database in state.belongings.closed:
             continue
-        if ref.oid in heirs or ref.oid in drops:
-            databases.setdefault(str(ties.database), set()).add(ref)
-    return _Roles(heirs, drops, {name: tuple(sorted(refs)) for name, refs in databases.items()})
+        if ties.role in heirs or ties.role in drops:
+            holding.setdefault(str(ties.database), set()).add(ties.role)
+    databases = {name: tuple(ref for oid, ref in wanted.items() if oid in oids) for name, oids in holding.items()}
+    return _Roles(heirs, drops, {name: refs for name, refs in databases.items() if refs})
 
 
 @contextmanager

@@ -33,9 +33,9 @@ def holder(db: Database, *statements: str, **options: Any) -> psycopg.Connection
     return connection
 
 
-def meanwhile(db: Database, other: psycopg.Connection[Any], manifest: Any) -> Any:
+def meanwhile(db: Database, other: psycopg.Connection[Any], manifest: Any, **options: Any) -> Any:
     """The run that waits for the other session, which commits as soon as it sees that."""
-    run = db.background(manifest)
+    run = db.background(manifest, **options)
     for _attempt in range(300):
         if db.query("SELECT 1 FROM pg_locks WHERE NOT granted"):
             break

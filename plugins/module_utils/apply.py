@@ -39,7 +39,7 @@ from .diff.passwords import PasswordOptions, record_work, verifying
 from .diff.retirements import candidates
 from .diff.targets import Lookups, qualified
 from .digest import digest
-from .elsewhere import Done, empty, look_around
+from .elsewhere import Done, by_database, cannot_rehearse, empty, look_around
 from .failure import Failure, internal, of_problems
 from .filters import Options
 from .guards import guard_problems, roles_at_stake, undeclared_losers
@@ -135,27 +135,34 @@ def _attempt(
             take_turn(connection, settings)
     with clock.stage("inspect"):
         state, scope, lookups = inspect(connection, policy, passwords, options, settings.expected_system_identifier)
+    with clock.stage("elsewhere"):
+        state = look_around(connection, policy, state, settings)
         settings.seen(state)
     with clock.stage("plan"):
         outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=not settings.writes)
-    with clock.stage("elsewhere"):
-        plan, places, blocked = look_around(connection, outcome.plan, policy, state, settings)
-    problems = [*outcome.problems, *blocked]
+    plan, problems = outcome.plan, list(outcome.problems)
+    *others, (_here, own_changes) = by_database(plan).items()
+    if others and settings.check_mode and settings.rehearse:
+        problems.append(cannot_rehearse(str(name) for name, _changes in others))
     try:
-        first = [(place, _sql(place.changes, state, settings)) for place in places]
-        sql = _sql(plan.changes, state, settings)
+        first = [(str(name), changes, _sql(changes, state, settings)) for name, changes in others]
+        own = _sql(own_changes, state, settings)
     except UnicodeEncodeError:
         if not problems:
             raise
-        first, sql = [], []  # a name that cannot be spelt is among the problems
-    own = sql[sum(len(there) for _place, there in first) :]
-    # The whole plan, were it the first try's.
-    sql = [*done.sql, *sql]
+        first, own = [], []  # a name that cannot be spelt is among the problems
+    # Were it the first try's, this would be the whole plan.
+    sql = [*done.sql, *(text for _name, _changes, texts in first for text in texts), *own]
     plan = replace(plan, changes=(*done.changes, *plan.changes))
     if problems:
         raise of_problems(problems, plan=sql or None)
     check_digest(settings.expected_digest, digest(state.server, options, sql), sql)
-    warnings = [*plan.warnings, *_about_the_server(state), *_about_passwords(plan, state, settings)]
+    warnings = [
+        *done.warnings,
+        *plan.warnings,
+        *_about_the_server(state),
+        *_about_passwords(plan, state, settings),
+    ]
     with clock.stage("guard"):
         guards = [
             *_guards(connection, plan, policy, options, state),
@@ -173,9 +180,10 @@ def _attempt(
                 passwords = with_key(passwords, plan, settings)
                 replaced = hidden(connection, plan, policy, state)
             with clock.stage("elsewhere"):
-                for place, there in first:
-                    warnings += empty(place, there, connection, outcome.plan, policy, state, settings)
-                    done.add(place, there)
+                for name, changes, texts in first:
+                    told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
+                    done.add(name, changes, texts, told)
+                    warnings += told
             with clock.stage("apply"):
                 run(connection, own, replaced, objects_of(plan))
                 remember(connection, plan, policy, state, passwords)

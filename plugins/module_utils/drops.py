@@ -142,7 +142,9 @@ class _Judge:
             if tie.database is not None and tie.database != state.server.database:
                 elsewhere[tie.database].append(tie)
         for database, ties in sorted(elsewhere.items()):
-            yield from self._elsewhere(drop, database, ties)
+            # What was looked into, or should have been, is judged by what is there.
+            if database not in state.elsewhere and database not in state.unread:
+                yield from self._elsewhere(drop, database, ties)
         yield from self._onward(role)
         yield from self._refused(drop)
         yield from self._hanging(drop)

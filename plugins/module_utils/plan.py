@@ -41,6 +41,7 @@ from .changes import (
 from .diff.admins import with_grantors
 from .diff.circles import without_circles
 from .diff.defaults import default_changes
+from .diff.elsewhere import with_elsewhere
 from .diff.memberships import membership_changes, option_problems
 from .diff.passwords import PasswordOptions, password_changes, password_problems, store_changes
 from .diff.privileges import privilege_changes
@@ -143,7 +144,8 @@ def make_plan(
     problems += forbidden
     problems += forbidden_settings(roles, state)
 
-    changes = (*roles, *members, *schemas, *merge_columns(privileges), *retired)
+    changes, blocked = with_elsewhere((*roles, *members, *schemas, *merge_columns(privileges), *retired), after, state)
+    problems += blocked
     problems += drop_problems(changes, after)
     problems += drop_authority(changes, after, powers)
     problems += _unspeakable(changes)
@@ -157,7 +159,7 @@ def make_plan(
             *_access_raised(changes),
             *_expiring(policy, state),
             *_claims(scope, changes, withheld),
-            *retirement_warnings(retired, (item.change for item in held_drops)),
+            *retirement_warnings(changes, (item.change for item in held_drops)),
         ),
         managed=scope.summary(),
         ready=_ready(policy, suppressed, withheld),

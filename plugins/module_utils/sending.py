@@ -57,7 +57,9 @@ def failure_of(
 ) -> Failure:
     """A server's refusal in the module's terms. Only the parts of it that carry no parameters or context are taken."""
     if exc.sqlstate is None or connection.closed:
-        return Failure("connection_failed", "The connection to the server was lost; its transaction is not applied.", plan=plan)
+        return Failure(
+            "connection_failed", "The connection to the server was lost; its transaction is not applied.", plan=plan
+        )
     code = _CODES.get(exc.sqlstate, "server_error")
     if exc.sqlstate == "2BP01" and statement is not None and statement.startswith("DROP "):
         code = "drop_blocked"

@@ -273,6 +273,10 @@ class State:
     stray_sessions: Tuple[str, ...] = ()
     #: Of the roles that the run may drop.
     belongings: Belongings = field(default_factory=Belongings)
+    #: The other databases that some of these roles are to be emptied in, by name, with the belongings there; and why
+    #: others could not be looked into.
+    elsewhere: Mapping[str, State] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
     _names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     _schema_names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 

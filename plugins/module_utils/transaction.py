@@ -254,7 +254,9 @@ def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> L
     if outcome == "committed":
         return ["the connection broke during COMMIT; asked again, the server says that the transaction was committed"]
     if outcome == "aborted":
-        raise Failure("connection_failed", "The connection broke during COMMIT, and its transaction was not applied: run again.")
+        raise Failure(
+            "connection_failed", "The connection broke during COMMIT, and its transaction was not applied: run again."
+        )
     raise Failure(
         "outcome_unknown",
         "The connection broke during COMMIT, and the server does not say what became of the transaction. Run again: if "

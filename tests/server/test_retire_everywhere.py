@@ -313,8 +313,8 @@ def test_what_a_role_granted_on_elsewhere_is_refused(db: Database, others: Other
     other = others("_b")
     other.execute("CREATE TABLE public.t (); GRANT SELECT ON public.t TO old WITH GRANT OPTION")
     other.execute("SET ROLE old; GRANT SELECT ON public.t TO friend; RESET ROLE")
-    result = db.fails(MANIFEST, "dependent_privileges", f"{db.name}_b", "old granted SELECT on", "friend")
-    assert result.problems[0]["role"] == "friend"
+    result = db.fails(MANIFEST, "dependent_privileges", f"{db.name}_b", "SELECT on table public.t", "friend")
+    assert [problem["role"] for problem in result.problems] == ["friend"]
     other.execute("GRANT SELECT ON public.t TO friend")
     other.execute("SET ROLE old; REVOKE SELECT ON public.t FROM friend; RESET ROLE")
     db.converge(MANIFEST)
@@ -377,7 +377,8 @@ def test_an_executor_that_is_no_superuser(db: Database, others: Others) -> None:
     manifest = {**MANIFEST, "retirements": [{**RETIRE, "terminate_sessions": True}]}
     lacking = db.fails(manifest, "insufficient_privilege", "old", "heir", **admin)
     assert "GRANT" in lacking.text
-    db.sql("GRANT old, heir TO adm", "GRANT pg_signal_backend TO adm")
+    inherit = " WITH INHERIT TRUE, SET TRUE" if db.version >= 16 else ""
+    db.sql(f"GRANT old, heir TO adm{inherit}", "GRANT pg_signal_backend TO adm")
     # The heir may not create in the schema there, which REASSIGN OWNED asks for where a superuser does not run it.
     db.fails(manifest, "insufficient_privilege", f"{db.name}_b", "schema s", **admin)
     assert owner(other) == "old"

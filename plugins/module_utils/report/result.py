@@ -109,6 +109,10 @@ def names_of(state: State) -> Iterator[str]:
     for group in (*state.groups, *state.named):
         yield group.column or ""
         yield from (item.label for item in group.members.objects())
+    for database, other in state.elsewhere.items():
+        yield database
+        yield from (label for ties in other.belongings.ties for label in ties.labels)
+        yield from (name for names in other.belongings.policies.values() for name in names)
 
 
 def warnings_of(run: Run, where: str) -> List[str]:

@@ -244,7 +244,6 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
     try:
         where = address(connection)
         module.where = f"{where}: "
-        place = place_of(connection)
         settings = Settings(
             check_mode=module.check_mode,
             rehearse=params["rehearse"],
@@ -258,7 +257,7 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
             max_drops=params["max_drops"],
             max_revokes=params["max_revokes"],
             reconnect=lambda: connect(reach, module.secrets.mask),
-            connect_to=lambda name: connect(reach, module.secrets.mask, {**place, "dbname": name}),
+            connect_to=lambda name: connect(reach, module.secrets.mask, {**place_of(connection), "dbname": name}),
             seen=lambda state: module.vouch(lambda: names_of(state)),
         )
         run = reconcile(connection, policy, options, settings)

@@ -996,6 +996,19 @@ problems:
     hint:
       description: What to do about it.
       type: str
+databases:
+  description:
+    - The other databases in which retired roles were emptied, for good, before something failed. RV(sql) is what was
+      committed there. See RV(error_code) V(partially_applied) in the guide on retiring roles.
+  returned: failure, where a part is applied
+  type: list
+  elements: str
+  sample: [billing]
+cause:
+  description: The error code of what failed when a part was already applied.
+  returned: failure, where a part is applied
+  type: str
+  sample: lock_timeout
 plan:
   description: What RV(sql) would have been.
   returned: failure, where a plan was made

@@ -109,11 +109,11 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
         except Failure as failure:
             again = failure.code in ("collision", "not_converged") and attempt < TRIES
             if not again or connection.closed:
-                raise (failure.partially_applied(done.databases, done.sql) if done.sql else failure) from None
+                raise done.of(failure) from None
         except Exception as exc:
             if not done.sql:
                 raise
-            raise internal(exc, "").partially_applied(done.databases, done.sql) from None
+            raise done.of(internal(exc, "")) from None
     if settings.check_mode:
         return run
     with clock.stage("sessions"):
@@ -153,6 +153,7 @@ def _attempt(
         first, own = [], []  # a name that cannot be spelt is among the problems
     # Were it the first try's, this would be the whole plan.
     sql = [*done.sql, *(text for _name, _changes, texts in first for text in texts), *own]
+    done.plan = sql
     plan = replace(plan, changes=(*done.changes, *plan.changes))
     if problems:
         raise of_problems(problems, plan=sql or None)
@@ -174,29 +175,26 @@ def _attempt(
         warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
     elif guards:
         raise of_problems(guards, plan=sql)
-    try:
-        if own and settings.writes and not guards:
-            with clock.stage("apply"):
-                passwords = with_key(passwords, plan, settings)
-                replaced = hidden(connection, plan, policy, state)
-            with clock.stage("elsewhere"):
-                for name, changes, texts in first:
-                    told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
-                    done.add(name, changes, texts, told)
-                    warnings += told
-            with clock.stage("apply"):
-                run(connection, own, replaced, objects_of(plan))
-                remember(connection, plan, policy, state, passwords)
-            with clock.stage("verify"):
-                verify(connection, policy, options, state, plan, passwords)
-                check_access(connection, settings.session_role)
-        elif settings.writes and not own and not state.server.in_recovery:
-            warnings += tidy_records(connection, plan, policy, state, passwords)
-        if not settings.check_mode and not state.server.in_recovery:
-            with clock.stage("commit"):
-                warnings += commit(connection, settings, asked=bool(own))
-    except Failure as failure:
-        raise (failure.with_plan(sql) if done.sql else failure) from None
+    if own and settings.writes and not guards:
+        with clock.stage("apply"):
+            passwords = with_key(passwords, plan, settings)
+            replaced = hidden(connection, plan, policy, state)
+        with clock.stage("elsewhere"):
+            for name, changes, texts in first:
+                told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
+                done.add(name, changes, texts, told)
+                warnings += told
+        with clock.stage("apply"):
+            run(connection, own, replaced, objects_of(plan))
+            remember(connection, plan, policy, state, passwords)
+        with clock.stage("verify"):
+            verify(connection, policy, options, state, plan, passwords)
+            check_access(connection, settings.session_role)
+    elif settings.writes and not own and not state.server.in_recovery:
+        warnings += tidy_records(connection, plan, policy, state, passwords)
+    if not settings.check_mode and not state.server.in_recovery:
+        with clock.stage("commit"):
+            warnings += commit(connection, settings, asked=bool(own))
     return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
 
 

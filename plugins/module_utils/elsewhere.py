@@ -43,6 +43,12 @@ class Done:
     changes: List[Change] = field(default_factory=list)
     sql: List[str] = field(default_factory=list)
     warnings: List[str] = field(default_factory=list)
+    #: The whole plan of the last try.
+    plan: List[str] = field(default_factory=list)
+
+    def of(self, failure: Failure) -> Failure:
+        """What a failure of the run is, once something is committed."""
+        return failure.partially_applied(self.databases, self.sql, self.plan) if self.sql else failure
 
     def add(self, database: str, changes: Sequence[Change], sql: Iterable[str], warnings: Iterable[str]) -> None:
         """Take note of a commit."""

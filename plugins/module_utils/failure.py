@@ -58,17 +58,14 @@ class Failure(Exception):
         """The same failure in other words."""
         return self._with(message=message)
 
-    def with_plan(self, plan: Sequence[str]) -> Failure:
-        """The same failure of a larger plan."""
-        return self._with(plan=list(plan))
-
-    def partially_applied(self, databases: Sequence[str], sql: Sequence[str]) -> Failure:
-        """The same failure after these databases were emptied, each for good, with these statements."""
+    def partially_applied(self, databases: Sequence[str], sql: Sequence[str], plan: Sequence[str]) -> Failure:
+        """The same failure after these databases were emptied, each for good, with these statements of the plan."""
         places = f"database {databases[0]} was" if len(databases) == 1 else f"databases {', '.join(databases)} were"
         return self._with(
             code="partially_applied",
             message=f"The {places} emptied before something failed, and the rest is not applied. {self.message}",
             problems=self.problems or [Problem(message=self.message, hint=self.hint, code=self.code)],
+            plan=list(plan),
             databases=databases,
             sql=sql,
             cause=self.code,

@@ -151,13 +151,19 @@ class Runner:
         )
 
     def forked(
-        self, arguments: dict[str, Any], environment: dict[str, str], module: str, timeout: float
+        self, arguments: dict[str, Any], environment: dict[str, str], module: str, timeout: float, patch: str
     ) -> tuple[str, str, int]:
         if self._zygote is None or self._zygote.poll() is not None:
             self._zygote = self._start()
         assert self._zygote.stdin
         assert self._zygote.stdout
-        request = {"arguments": arguments, "environment": environment, "module": module, "timeout": timeout}
+        request = {
+            "arguments": arguments,
+            "environment": environment,
+            "module": module,
+            "timeout": timeout,
+            "patch": patch,
+        }
         self._zygote.stdin.write(json.dumps(request) + "\n")
         self._zygote.stdin.flush()
         line = self._zygote.stdout.readline()
@@ -640,12 +646,14 @@ class Database:
         environment: dict[str, str] | None = None,
         blocked: tuple[str, ...] = (),
         prelude: str = "",
+        patch: str = "",
         timeout: float = 60,
         **options: Any,
     ) -> tuple[str, str, int]:
         """Run the module once: standard output, standard error and exit code as they are.
 
         ``process``: as a program of its own. ``blocked``: libraries that are not installed. ``prelude``: see Runner.
+        ``patch``: Python that runs once the module is imported, for this run only.
         """
         arguments = self.arguments(manifest, **options)
         variables = module_environment(**(environment or {}))
@@ -654,7 +662,7 @@ class Database:
             self._processes.append(program)
             stdout, stderr = program.communicate(timeout=timeout)
             return stdout, stderr, program.returncode
-        return self.runner.forked(arguments, variables, MODULE, timeout)
+        return self.runner.forked(arguments, variables, MODULE, timeout, patch)
 
     def reconcile(
         self, manifest: Manifest | None = None, *, check: bool = False, diff: bool = False, **options: Any

@@ -292,11 +292,11 @@ def test_databases_that_cannot_be_looked_into_are_named(db: Database, others: Ot
 
 def test_a_connection_that_leads_elsewhere_is_refused(db: Database, others: Others) -> None:
     fill(others("_b"))
-    prelude = (
+    patch = (
         f"from {COLLECTION}.plugins.module_utils import elsewhere\n"
         "elsewhere._IDENTITY = 'SELECT current_database(), random()'"
     )
-    result = db.reconcile(MANIFEST, prelude=prelude)
+    result = db.reconcile(MANIFEST, patch=patch)
     assert result.error_code == "drop_blocked"
     assert "another server" in result.msg
 
@@ -462,8 +462,8 @@ def test_a_failure_in_the_main_transaction_says_what_is_done(db: Database, other
 def test_a_fault_of_the_module_says_what_is_done(db: Database, others: Others) -> None:
     first = others("_b")
     fill(first)
-    prelude = f"from {COLLECTION}.plugins.module_utils import apply\napply.remember = None"
-    result = db.reconcile(MANIFEST, prelude=prelude)
+    patch = f"from {COLLECTION}.plugins.module_utils import apply\napply.remember = None"
+    result = db.reconcile(MANIFEST, patch=patch)
     partial(result, db, cause="internal_error")
     assert "Internal error: TypeError" in result.msg
     assert "othing was applied" not in result.msg
@@ -551,8 +551,8 @@ def test_a_locked_table_elsewhere_names_its_holder(db: Database, others: Others)
     fill(other)
     holder = db.connect(dbname=f"{db.name}_b", autocommit=False, application_name="report")
     holder.execute("LOCK TABLE s.t IN EXCLUSIVE MODE")
-    prelude = f"from {COLLECTION}.plugins.module_utils import transaction\ntransaction.STATEMENT_LOCK_TIMEOUT = 1"
-    result = db.fails(MANIFEST, "lock_timeout", f"{db.name}_b", "report", check_too=False, prelude=prelude)
+    patch = f"from {COLLECTION}.plugins.module_utils import transaction\ntransaction.STATEMENT_LOCK_TIMEOUT = 1"
+    result = db.fails(MANIFEST, "lock_timeout", f"{db.name}_b", "report", check_too=False, patch=patch)
     assert result.statement == emptying(other)[0]
 
 
@@ -725,10 +725,10 @@ def test_sessions_stay_when_the_run_fails(db: Database, others: Others) -> None:
 def test_sessions_that_do_not_end_are_a_warning(db: Database, others: Others) -> None:
     session = db.connect(user="old")
     pid = session.info.backend_pid
-    prelude = f"from {COLLECTION}.plugins.module_utils import sessions\nsessions.SECONDS = 0.5"
+    patch = f"from {COLLECTION}.plugins.module_utils import sessions\nsessions.SECONDS = 0.5"
     os.kill(pid, signal.SIGSTOP)
     try:
-        result = db.reconcile(TERMINATE, prelude=prelude)
+        result = db.reconcile(TERMINATE, patch=patch)
     finally:
         os.kill(pid, signal.SIGCONT)
     assert not result.failed, result
@@ -738,8 +738,8 @@ def test_sessions_that_do_not_end_are_a_warning(db: Database, others: Others) ->
 
 def test_a_failure_to_end_sessions_is_a_warning(db: Database, others: Others) -> None:
     session = db.connect(user="old")
-    prelude = f"from {COLLECTION}.plugins.module_utils import sessions\nsessions._END = 'SELECT 1 / 0, %s::oid[]'"
-    result = db.reconcile(TERMINATE, prelude=prelude)
+    patch = f"from {COLLECTION}.plugins.module_utils import sessions\nsessions._END = 'SELECT 1 / 0, %s::oid[]'"
+    result = db.reconcile(TERMINATE, patch=patch)
     assert not result.failed, result
     (warning,) = result.warnings
     assert "the sessions of old, dropped by this run, could not be ended: division by zero" in warning

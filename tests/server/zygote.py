@@ -43,6 +43,7 @@ def child(request: dict[str, object]) -> None:
         basic._ANSIBLE_PROFILE = "legacy"
         sys.argv = [str(request["module"])]
         module = importlib.import_module(f"{COLLECTION}.plugins.modules.{request['module']}")
+        exec(str(request["patch"]), {})  # noqa: S102
         module.main()
         code = 0
     except SystemExit as leaving:

@@ -73,14 +73,14 @@ def by_database(plan: Plan) -> Dict[Optional[str], List[Change]]:
 def look_around(connection: Connection[Any], policy: Policy, state: State, settings: Settings) -> State:
     """The state with what other databases hold of roles that are to be emptied there.
 
-    Reads only: one connection after the other, three round trips each, and none where no other database holds anything.
+    Reads only: one connection after the other, six round trips each, and none where no other database holds anything.
     """
+    reading = replace(settings, check_mode=True, rehearse=False)
     elsewhere: Dict[str, State] = {}
     unread: Dict[str, str] = {}
     for database, refs in emptied_elsewhere(policy, state, candidates(policy, state)).items():
         try:
-            with _opened(database, connection, settings) as other, ending(other):
-                begin(other, replace(settings, check_mode=True, rehearse=False))
+            with _begun(database, connection, reading) as other:
                 elsewhere[database] = _read(other, database, refs, policy)
         except Failure as failure:
             unread[database] = failure.message
@@ -106,8 +106,7 @@ def empty(
     seen = state.elsewhere[database].belongings
     objects = {oid for ties in seen.ties if ties.how == OWNER for oid, _column in ties.objects}
     try:
-        with _opened(database, connection, settings) as other, ending(other):
-            begin(other, settings)
+        with _begun(database, connection, settings) as other:
             take_turn(other, settings)
             now = _read(other, database, refs, policy).belongings
             planned = [change for change in changes if isinstance(change, (ReassignOwned, DropOwned))]
@@ -122,8 +121,8 @@ def empty(
 
 
 @contextmanager
-def _opened(database: str, main: Connection[Any], settings: Settings) -> Iterator[Connection[Any]]:
-    """A connection to another database of the same server, closed in the end. Raises Failure."""
+def _begun(database: str, main: Connection[Any], settings: Settings) -> Iterator[Connection[Any]]:
+    """A connection to another database of the same server, in a transaction; both end in the end. Raises Failure."""
     try:
         database.encode()
     except UnicodeEncodeError:
@@ -134,11 +133,11 @@ def _opened(database: str, main: Connection[Any], settings: Settings) -> Iterato
     other: Connection[Any] = settings.connect_to(database)
     try:
         with ending(other):
-            begin(other, replace(settings, check_mode=True, rehearse=False))
+            begin(other, settings)
             found = other.execute(_IDENTITY).fetchone()
-        if expected is None or found != (database, expected[1]):
-            raise Failure("connection_failed", "the connection leads to another server, or to another database")
-        yield other
+            if expected is None or found != (database, expected[1]):
+                raise Failure("connection_failed", "the connection leads to another server, or to another database")
+            yield other
     finally:
         other.close()
 

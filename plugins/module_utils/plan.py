@@ -41,7 +41,7 @@ from .changes import (
 from .diff.admins import with_grantors
 from .diff.circles import without_circles
 from .diff.defaults import default_changes
-from .diff.elsewhere import with_elsewhere
+from .diff.elsewhere import problems_elsewhere, with_elsewhere
 from .diff.memberships import membership_changes, option_problems
 from .diff.passwords import PasswordOptions, password_changes, password_problems, store_changes
 from .diff.privileges import privilege_changes
@@ -144,10 +144,9 @@ def make_plan(
     problems += forbidden
     problems += forbidden_settings(roles, state)
 
-    changes, blocked = with_elsewhere((*roles, *members, *schemas, *merge_columns(privileges), *retired), after, state)
-    problems += blocked
-    problems += drop_problems(changes, after)
-    problems += drop_authority(changes, after, powers)
+    changes = with_elsewhere((*roles, *members, *schemas, *merge_columns(privileges), *retired), after)
+    blocked = [*drop_problems(changes, after), *drop_authority(changes, after, powers)]
+    problems += [*blocked, *problems_elsewhere(changes, after, state, blocked)]
     problems += _unspeakable(changes)
     plan = Plan(
         changes=changes,

@@ -64,22 +64,30 @@ def only_there(found: Belongings, database: str) -> Belongings:
     )
 
 
-def with_elsewhere(changes: Sequence[Change], state: State, first: State) -> Tuple[Tuple[Change, ...], List[Problem]]:
-    """The plan's changes with those of other databases before them, and everything that stands in their way there.
+def with_elsewhere(changes: Sequence[Change], state: State) -> Tuple[Change, ...]:
+    """The plan's changes with those of other databases. ``state`` is as the plan will have made it."""
+    there = [
+        change
+        for name, other in state.elsewhere.items()
+        for change in emptying_changes(name, other.belongings, changes)
+    ]
+    return (*_shared_first(changes, there, state), *there)
+
+
+def problems_elsewhere(
+    changes: Sequence[Change], state: State, first: State, known: Sequence[Problem]
+) -> List[Problem]:
+    """Everything that stands in the way in other databases, but for what is ``known`` of the connected one.
 
     ``state`` is as the plan will have made it, ``first`` as it is: nothing of the plan has run by then.
     """
-    if not state.elsewhere and not state.unread:
-        return tuple(changes), []
     problems = [_unread(name, why, changes, state) for name, why in state.unread.items()]
+    problems += _heirs_missing(changes)
     before = Powers(first)
-    there: List[Change] = []
     for name, other in state.elsewhere.items():
-        emptying = emptying_changes(name, other.belongings, changes)
-        there += emptying
-        problems += _heirs_missing(emptying)
-        problems += _judged(name, emptying, changes, replace(other, roles=state.roles), before)
-    return (*_shared_first(changes, there, state), *there), list(dict.fromkeys(problems))
+        judged = _judged(name, changes, replace(other, roles=state.roles), before)
+        problems += [_in_database(name, problem) for problem in judged if problem not in known]
+    return problems
 
 
 def emptying_changes(database: str, found: Belongings, changes: Sequence[Change]) -> List[Change]:
@@ -127,7 +135,7 @@ def _unread(name: str, why: str, changes: Sequence[Change], state: State) -> Pro
     )
 
 
-def _heirs_missing(emptying: Sequence[Change]) -> List[Problem]:
+def _heirs_missing(changes: Sequence[Change]) -> List[Problem]:
     return [
         Problem(
             path=f"{change.source}.reassign_owned_to",
@@ -138,26 +146,25 @@ def _heirs_missing(emptying: Sequence[Change]) -> List[Problem]:
             hint="Create the role in a run of its own first.",
             code="object_missing",
         )
-        for change in emptying
-        if isinstance(change, ReassignOwned) and FIRST_ASSUMED < change.heir.oid < 0
+        for change in changes
+        if isinstance(change, ReassignOwned) and change.database is not None and FIRST_ASSUMED < change.heir.oid < 0
     ]
 
 
-def _judged(
-    name: str, emptying: Sequence[Change], changes: Sequence[Change], other: State, powers: Powers
-) -> List[Problem]:
+def _judged(name: str, changes: Sequence[Change], other: State, powers: Powers) -> List[Problem]:
     """What would make the statements fail in another database, or leave something there, as if it were the connected
     one.
     """
-    drops = [change for change in changes if isinstance(change, DropRole)]
     tied = {ties.role for ties in other.belongings.ties}
     here = [
-        *(replace(change, database=None) for change in emptying if isinstance(change, (ReassignOwned, DropOwned))),
-        *(replace(drop, terminate=False) for drop in drops if drop.role.oid in tied),
+        replace(change, database=None)
+        for change in changes
+        if isinstance(change, (ReassignOwned, DropOwned)) and change.database == name
     ]
+    drops = [change for change in changes if isinstance(change, DropRole) and change.role.oid in tied]
     # Memberships that a role granted are judged with the connected database.
-    found = [*drop_problems(here, replace(other, memberships=())), *drop_authority(here, other, powers)]
-    return [_in_database(name, problem) for problem in found]
+    problems = drop_problems([*here, *drops], replace(other, memberships=()))
+    return [*problems, *drop_authority([*here, *drops], other, powers)]
 
 
 def _in_database(name: str, problem: Problem) -> Problem:

@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Dict, List, Sequence
 
 import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils import connection
+from ansible_collections.pg_access.reconcile.plugins.module_utils.authority.drops import drop_authority
+from ansible_collections.pg_access.reconcile.plugins.module_utils.authority.powers import Powers
 from ansible_collections.pg_access.reconcile.plugins.module_utils.belongings import ACL, OWNER, Belongings, Ties
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import (
     AddMember,
@@ -25,7 +28,11 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import
     Target,
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.connection import connect, place_of
-from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.elsewhere import emptying_changes, with_elsewhere
+from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.elsewhere import (
+    emptying_changes,
+    problems_elsewhere,
+    with_elsewhere,
+)
 from ansible_collections.pg_access.reconcile.plugins.module_utils.elsewhere import Done, by_database
 from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import Failure, internal
 from ansible_collections.pg_access.reconcile.plugins.module_utils.state import (
@@ -96,8 +103,9 @@ def test_what_nobody_inherits_is_named_without_default_privileges() -> None:
 
 
 def test_the_changes_of_other_databases_come_first() -> None:
-    changes, problems = with_elsewhere(RETIRED, elsewhere(OWNS), elsewhere(OWNS))
-    assert problems == []
+    world = elsewhere(OWNS)
+    changes = with_elsewhere(RETIRED, world)
+    assert problems_elsewhere(changes, world, world, ()) == []
     assert statements(changes, {}, 17) == [
         '/* in database "b" */ REASSIGN OWNED BY "old" TO "heir"',
         '/* in database "b" */ DROP OWNED BY "old"',
@@ -112,7 +120,8 @@ def test_the_changes_of_other_databases_come_first() -> None:
 
 def test_a_database_that_was_not_read_stops_the_plan() -> None:
     tied = state(belongings=Belongings(ties=(OWNS,)), unread={"b": "permission denied"})
-    changes, (problem,) = with_elsewhere(RETIRED, tied, tied)
+    changes = with_elsewhere(RETIRED, tied)
+    (problem,) = problems_elsewhere(changes, tied, tied, ())
     assert problem.code == "drop_blocked"
     assert problem.message == "database b holds something of old and cannot be looked into: permission denied"
     assert there(changes) == []
@@ -121,9 +130,25 @@ def test_a_database_that_was_not_read_stops_the_plan() -> None:
 def test_an_heir_that_does_not_exist_yet() -> None:
     changes = [ReassignOwned(OLD, NEW, "retirements[0]"), *RETIRED[1:]]
     after = elsewhere(OWNS, roles={**ROLES, -1: Role(-1, "new")})
-    codes = {problem.code for problem in with_elsewhere(changes, after, elsewhere(OWNS))[1]}
-    assert codes == {"object_missing"}
-    assert with_elsewhere(changes, elsewhere(HOLDS, roles=after.roles), elsewhere(HOLDS))[1] == []
+    (problem,) = problems_elsewhere(with_elsewhere(changes, after), after, elsewhere(OWNS), ())
+    assert (problem.code, problem.path) == ("object_missing", "retirements[0].reassign_owned_to")
+    owns_nothing = elsewhere(HOLDS, roles=after.roles)
+    assert problems_elsewhere(with_elsewhere(changes, owns_nothing), owns_nothing, elsewhere(HOLDS), ()) == []
+
+
+def test_what_the_executor_lacks_everywhere_is_told_once() -> None:
+    weak = RoleRef(60, "weak")
+    roles = {**ROLES, weak.oid: Role(weak.oid, weak.name)}
+    server = Server(17, "17.0", "b", 2, "", False, weak.oid, weak.oid)
+    there_ = replace(state("b", roles=roles, belongings=Belongings(ties=(OWNS,))), server=server)
+    world = replace(state(roles=roles, elsewhere={"b": there_}), server=replace(server, database="app"))
+    changes = with_elsewhere(RETIRED, world)
+    known = drop_authority(changes, world, Powers(world))
+    assert len(known) == 5
+    assert problems_elsewhere(changes, world, world, known) == []
+    assert [problem.message.split(",")[0] for problem in problems_elsewhere(changes, world, world, known[1:])] == [
+        "in database b"
+    ]
 
 
 # ---- shared objects --------------------------------------------------------------------------------------------------
@@ -139,8 +164,8 @@ def test_what_goes_with_drop_owned_is_granted_again_in_the_same_transaction() ->
     rows = (Membership(TEAM.oid, FRIEND.oid, OLD.oid, False, True, True),)
     changes = [AddMember(TEAM, FRIEND, {}, "", exists=True), RemoveMember(TEAM, FRIEND, OLD), CONNECT, *RETIRED]
     world = elsewhere(HOLDS, memberships=rows, databases={1: APP})
-    moved, problems = with_elsewhere(changes, world, world)
-    assert problems == []
+    moved = with_elsewhere(changes, world)
+    assert problems_elsewhere(moved, world, world, ()) == []
     assert there(moved) == [
         '/* in database "b" */ GRANT "team" TO "friend"',
         '/* in database "b" */ GRANT CONNECT ON DATABASE "app" TO "friend"',
@@ -159,13 +184,13 @@ def test_what_has_nothing_to_do_with_the_role_stays_where_it_is() -> None:
     rows = (Membership(TEAM.oid, FRIEND.oid, BOSS.oid, False, True, True),)
     changes = [AddMember(TEAM, FRIEND, {"admin": True}, "", exists=True), CONNECT, *RETIRED]
     world = elsewhere(HOLDS, memberships=rows, databases={1: other})
-    assert there(with_elsewhere(changes, world, world)[0]) == ['/* in database "b" */ DROP OWNED BY "old"']
+    assert there(with_elsewhere(changes, world)) == ['/* in database "b" */ DROP OWNED BY "old"']
 
 
 def test_a_new_role_is_granted_nothing_before_it_exists() -> None:
     changes = [Grant(CONNECT.target, NEW, frozenset({"CONNECT"})), *RETIRED]
     world = elsewhere(HOLDS, databases={1: APP})
-    assert there(with_elsewhere(changes, world, world)[0]) == ['/* in database "b" */ DROP OWNED BY "old"']
+    assert there(with_elsewhere(changes, world)) == ['/* in database "b" */ DROP OWNED BY "old"']
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------

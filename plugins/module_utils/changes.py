@@ -7,7 +7,9 @@
 """The closed set of changes that a plan is made of.
 
 A change knows everything that filters, statements and reports ask of it; none of them looks at the state again.
-``source`` is the place in the manifest behind the change, where one place is behind it.
+``source`` is the place in the manifest behind the change, where one place is behind it. Privileges have ``sources``: the
+rules that give or take them, or what makes the object managed where they are surplus; changes that differ in nothing
+else are equal.
 """
 
 from __future__ import annotations
@@ -200,6 +202,7 @@ class Grant:
     late: bool = False
     lent: bool = False
     run_as: Optional[RoleRef] = None
+    sources: Tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -223,6 +226,7 @@ class Revoke:
     cascade: bool = False
     again: bool = False
     covered: bool = False
+    sources: Tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -252,6 +256,7 @@ class GrantDefault:
     with_grant_option: bool = False
     upgrade: bool = False
     run_as: Optional[RoleRef] = None
+    sources: Tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -269,6 +274,7 @@ class RevokeDefault:
     explicit: bool = False
     claimed: bool = True
     run_as: Optional[RoleRef] = None
+    sources: Tuple[str, ...] = field(default=(), compare=False)
 
 
 RoleChange = Union[CreateRole, AlterRole, CommentRole, SetConfig, SetPassword, CreateStore]

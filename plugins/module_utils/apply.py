@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import (
     TYPE_CHECKING,
@@ -45,11 +45,12 @@ from .policy import Policy
 from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
+from .script_files import Scripts
 from .sending import failure_of, send
 from .setting_checks import settings_asked
 from .signatures import split_signature, type_texts
 from .state import Server, State
-from .statements import inventory_of, statements
+from .statements import composed_statements, inventory_of, statements
 from .transaction import Settings, begin, commit, is_standby, take_turn, with_blockers
 
 if TYPE_CHECKING:
@@ -126,16 +127,23 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
         outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=not settings.writes)
         plan = outcome.plan
         try:
-            sql = statements(
+            composed = composed_statements(
                 plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
             )
+            sql = [statement.text for statement in composed]
         except UnicodeEncodeError:
             if not outcome.problems:
                 raise
-            sql = []  # a name that cannot be spelt is among the problems
+            composed, sql = [], []  # a name that cannot be spelt is among the problems
+    scripts = Scripts.of(connection, settings, outcome, options, state, composed)
     if outcome.problems:
+        scripts.write_plan(outcome.problems)
         raise of_problems(outcome.problems, plan=sql or None)
-    check_digest(settings.expected_digest, digest(state.server, options, sql), sql)
+    try:
+        check_digest(settings.expected_digest, digest(state.server, options, sql), sql)
+    except Failure as failure:
+        scripts.write_plan(failure.problems)
+        raise
     warnings = [*plan.warnings, *_about_the_server(state.server), *_about_passwords(plan, state, settings)]
     with clock.stage("guard"):
         guards = [
@@ -144,20 +152,28 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
         ]
         if sql and state.server.in_recovery:
             guards.append(Problem(message=STANDBY, code="read_only_server"))
+    scripts.write_plan(guards)
     if settings.check_mode:
+        scripts.write_undo()
         warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
     elif guards:
         raise of_problems(guards, plan=sql)
     if sql and settings.writes and not guards:
-        with clock.stage("apply"):
-            passwords = with_key(passwords, plan, settings)
-            run(connection, sql, hidden(connection, plan, policy, state), objects_of(plan))
-            remember(connection, plan, policy, state, passwords)
-        with clock.stage("verify"):
-            verify(connection, policy, options, state, plan, passwords)
-            check_access(connection, settings.session_role)
-    elif settings.writes and not sql and not state.server.in_recovery:
-        warnings += tidy_records(connection, plan, policy, state, passwords)
+        with scripts.undo() if not settings.check_mode else nullcontext() as way_back:
+            with clock.stage("apply"):
+                passwords = with_key(passwords, plan, settings)
+                run(connection, sql, hidden(connection, plan, policy, state), objects_of(plan))
+                remember(connection, plan, policy, state, passwords)
+            with clock.stage("verify"):
+                verify(connection, policy, options, state, plan, passwords)
+                check_access(connection, settings.session_role)
+            if way_back is not None:
+                way_back.place()  # before the commit, so that nothing is committed without it
+    elif settings.writes and not sql:
+        if not settings.check_mode:
+            scripts.write_undo()
+        if not state.server.in_recovery:
+            warnings += tidy_records(connection, plan, policy, state, passwords)
     if not settings.check_mode and not state.server.in_recovery:
         with clock.stage("commit"):
             warnings += commit(connection, settings, asked=bool(sql))

@@ -7,9 +7,9 @@
 """The closed set of changes that a plan is made of.
 
 A change knows everything that filters, statements and reports ask of it; none of them looks at the state again.
-``source`` is the place in the manifest behind the change, where one place is behind it. Privileges have ``sources``: the
-rules that give or take them, or what makes the object managed where they are surplus; changes that differ in nothing
-else are equal.
+``source`` is the place in the manifest behind the change, where one place is behind it. Privileges have ``sources``:
+the rules that give or take them, or what makes the object managed where they are surplus. Changes that differ in
+nothing else are equal.
 """
 
 from __future__ import annotations

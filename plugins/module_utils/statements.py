@@ -78,6 +78,11 @@ class Statement(NamedTuple):
     composed: Any
     changes: Tuple[Change, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """The statement as it is sent, with a mask for a password."""
+        return text(self.composed)
+
 
 def statements(
     changes: Sequence[Change],
@@ -89,7 +94,7 @@ def statements(
 ) -> List[str]:
     """The texts of ``composed_statements``."""
     composed = composed_statements(changes, inventory, version, session_role=session_role, brief=brief)
-    return [text(statement.composed) for statement in composed]
+    return [statement.text for statement in composed]
 
 
 def composed_statements(
@@ -112,8 +117,7 @@ def composed_statements(
     additions = [change for change in changes if isinstance(change, AddMember)]
     removals = [change for change in changes if isinstance(change, RemoveMember)]
     early = {change.group.oid for change in removals if change.early}
-    # Never RESET ROLE, which goes back to the login and not to session_role.
-    back = sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(session_role) if session_role else sql.SQL("NONE"))
+    back = role_set(session_role)
     early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
     # The executor's own come first, so that each other role is set once.
     early_grants.sort(key=lambda item: item.batch.run_as or RoleRef(-1, ""))
@@ -204,6 +208,13 @@ def instant(value: Instant) -> str:
         # Only the catalog can hold such a one, so it is for people to read, never for the server.
         return "after the year 9999" if value > 0 else "before the year 1"
     return moment.isoformat(sep=" ") + "+00"
+
+
+def is_spelt(value: object) -> bool:
+    """Whether a point in time has a spelling: the catalog can hold some that only the server can write."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return True
+    return -62135596800_000_000 <= value < 253402300800_000_000
 
 
 def _attributes(attributes: Mapping[str, Value]) -> Any:
@@ -464,23 +475,24 @@ def _privilege(name: str, columns: Tuple[str, ...]) -> Any:
     return sql.SQL("{} ({})").format(word, sql.SQL(", ").join([sql.Identifier(column) for column in columns]))
 
 
-def _in_names(composed: Iterable[Tuple[Optional[RoleRef], Statement]], back: Any) -> Iterator[Statement]:
+def _in_names(composed: Iterable[Tuple[Optional[RoleRef], Statement]], back: Statement) -> Iterator[Statement]:
     """The statements with the role set in whose name each runs; the executor's own come first."""
     ordered = sorted(composed, key=lambda item: item[0] or RoleRef(0, ""))
     for run_as, found in itertools.groupby(ordered, key=lambda item: item[0]):
         if run_as is not None:
-            yield _set_role(run_as)
+            yield role_set(run_as.name)
         for _run_as, statement in found:
             yield statement
         if run_as is not None:
-            yield Statement(back)
+            yield back
 
 
-def _set_role(ref: RoleRef) -> Statement:
-    return Statement(sql.SQL("SET LOCAL ROLE {}").format(role(ref)))
+def role_set(name: Optional[str]) -> Statement:
+    """Set the role, or none. Never RESET ROLE, which goes back to the login and not to session_role."""
+    return Statement(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(name) if name else sql.SQL("NONE")))
 
 
-def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], back: Any) -> Iterator[Statement]:
+def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], back: Statement) -> Iterator[Statement]:
     """The statements with the role set in whose name each runs, and a schema lent where that role cannot use it."""
     lenders = {(lend.role, lend.schema): lend.run_as for lend in lends}
     for run_as, found in itertools.groupby(composed, key=lambda item: item.batch.run_as):
@@ -493,10 +505,10 @@ def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], back: A
         for schema in sorted({schema for item in section for schema in item.schemas if (run_as, schema) in lenders}):
             schemas[lenders[run_as, schema]].append(schema)
         yield from _lend("GRANT USAGE ON SCHEMA {} TO {}", run_as, schemas, back)
-        yield _set_role(run_as)
+        yield role_set(run_as.name)
         for item in section:
             yield from item.statements
-        yield Statement(back)
+        yield back
         yield from _lend("REVOKE USAGE ON SCHEMA {} FROM {}", run_as, schemas, back)
 
 
@@ -505,11 +517,11 @@ def _lend(
 ) -> Iterator[Statement]:
     for lender, names in schemas.items():
         if lender is not None:
-            yield _set_role(lender)
+            yield role_set(lender.name)
         listed = sql.SQL(", ").join([sql.Identifier(name) for name in names])
         yield Statement(sql.SQL(statement).format(listed, role(to)))
         if lender is not None:
-            yield Statement(back)
+            yield back
 
 
 def _name(item: Object, schema: Optional[str], keyword: str) -> Any:

@@ -131,8 +131,9 @@ def _changes(
     state: State,
     acls: Acls,
 ) -> Iterator[Union[Grant, Revoke]]:
-    """The differences as changes: ``target`` for what is taken, ``giving`` for what is given. ``claims``: what makes the
-    target managed.
+    """The differences as changes: ``target`` for what is taken, ``giving`` for what is given.
+
+    ``claims``: what makes the target managed.
     """
     for grantee, privileges, grantor, option, explicit, upgrade, rules in differences:
         ref = state.ref(grantee)

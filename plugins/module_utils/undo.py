@@ -279,19 +279,19 @@ def _memberships(plan: Plan, before: State, after: State) -> Tuple[List[Change],
             removals.append(RemoveMember(*refs))
             continue
         options = _options(was)
-        raised = options
-        if is_ is not None:
+        gives = True
+        if is_ is not None and version < 16 and was.grantor != is_.grantor and namer.may_name(was):
+            # A row keeps its grantor when it is lowered, and gets another one when it is raised.
+            removals.append(RemoveMember(*refs, early=True))
+            exists = False
+        elif is_ is not None:
             now = _options(is_)
-            lowered = [name for name in options if now[name] and not options[name]]
-            raised = {name: True for name in options if options[name] and not now[name]}
-            if version < 16 and was.grantor != is_.grantor and namer.may_name(was):
-                # A row keeps its grantor when it is lowered, and gets another one when it is raised.
-                removals.append(RemoveMember(*refs, early=True))
-                exists, raised = False, options
-            else:
-                removals += [RemoveMember(*refs, option=name) for name in lowered]
-        if raised:
-            additions.append(AddMember(refs[0], refs[1], raised, "", namer.named(was), exists=exists))
+            removals += [RemoveMember(*refs, option=name) for name in options if now[name] and not options[name]]
+            options = {name: True for name in options if options[name] and not now[name]}
+            gives = bool(options)
+        if gives:
+            said = options if version >= 16 or options.get("admin") else {}
+            additions.append(AddMember(refs[0], refs[1], said, "", namer.named(was), exists=exists))
     additions.sort(key=lambda change: namer.depth(change))
     rows = list(new.values())
     ordered = in_order(removals, rows, acting_roles(after))

@@ -11,6 +11,7 @@ name with a line break in it must not reach psql as a command. Inside quotes psq
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
@@ -272,11 +273,17 @@ def _by_grant(change: Grant) -> Tuple[str, Sequence[str]]:
 def _by_revoke(change: Revoke) -> Tuple[str, Sequence[str]]:
     if change.again:
         return "so that another statement can run", []
-    return "" if change.explicit else "not declared, and managed by ", change.sources
+    return ("", change.sources) if change.explicit else _undeclared(change.sources)
 
 
 def _by_default_revoke(change: RevokeDefault) -> Tuple[str, Sequence[str]]:
-    return "" if change.explicit else "not declared, and managed by ", change.sources
+    return ("", change.sources) if change.explicit else _undeclared(change.sources)
+
+
+def _undeclared(claims: Sequence[str]) -> Tuple[str, Sequence[str]]:
+    """Surplus, and what makes the place managed: a few claims already, where they are many with a count."""
+    listed = ", ".join(claims).replace(", and ", " and ")
+    return f"not declared, and managed by {listed}" if listed else "not declared", []
 
 
 #: What stands behind a change: words, and places in the manifest.
@@ -299,6 +306,11 @@ BEHIND: Mapping[Type[Any], Callable[[Any], Tuple[str, Sequence[str]]]] = {
 }
 
 
+def _numbered(place: str) -> List[Tuple[int, str]]:
+    """Sorts ``grants[10]`` after ``grants[9]``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", place)]
+
+
 def reasons_of(changes: Sequence[Change]) -> Tuple[str, ...]:
     """What stands behind a statement: a few places in the manifest, and how many more."""
     found: Dict[str, Dict[str, None]] = {}
@@ -307,10 +319,10 @@ def reasons_of(changes: Sequence[Change]) -> Tuple[str, ...]:
         found.setdefault(words, {}).update(dict.fromkeys(place for place in places if place))
     reasons: List[str] = []
     for words, sources in found.items():
-        shown = [*sources][:FEW]
+        shown = sorted(sources, key=_numbered)[:FEW]
         rest = len(sources) - len(shown)
         listed = ", ".join(shown) + (f" and {rest} more" if rest else "")
-        reason = words + listed if listed else words.replace(", and managed by ", "").rstrip(": ")
+        reason = words + listed if listed else words.rstrip(": ")
         if reason:
             reasons.append(reason)
     return tuple(reasons)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import test_properties_memberships as edges
 from harness import Cluster, Database, Result, Runner
 from hypothesis import event, given, note

@@ -550,7 +550,9 @@ class _Privileges:
         grants = _all(self._plan, Grant)
         first = [change for change in grants if not change.late]
         last = [change for change in grants if change.late]
-        ordered: List[Union[Grant, Revoke]] = [*first, *_all(self._plan, Revoke), *last]
+        # As statements are: columns before their relations, leaves before their grantors.
+        revokes = sorted(_all(self._plan, Revoke), key=lambda change: (not change.target.columns, -change.depth))
+        ordered: List[Union[Grant, Revoke]] = [*first, *revokes, *last]
         for change in ordered:
             target = change.target
             if target.schema in created or (isinstance(change, Revoke) and change.covered):

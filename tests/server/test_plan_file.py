@@ -158,7 +158,7 @@ def test_each_statement_has_the_rules_behind_it(table: Database, tmp_path: Path)
     assert "-- default_privileges[0].grant[0]\nALTER DEFAULT PRIVILEGES" in text
     assert '-- memberships[0].members[0]\nGRANT "r0" TO "r5"' in text
     assert '-- roles[3]\nCREATE ROLE "r3"' in text
-    assert "-- not declared, and managed by schemas[0], grants[0], grants[1] and 1 more\nREVOKE" in text
+    assert "-- not declared, and managed by schemas[0], grants[0], grants[1] and 5 more\nREVOKE" in text
 
 
 def test_a_script_says_where_it_belongs_and_is_the_same_for_the_same_plan(table: Database, tmp_path: Path) -> None:

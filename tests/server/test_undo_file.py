@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import test_properties_memberships as edges
 from harness import Cluster, Database, Result, Runner
-from hypothesis import event, given, note
+from hypothesis import event, given
 from hypothesis import strategies as st
 from script_support import OTHER_GRANTOR, differences, everything, left
 from strategies import cases
@@ -37,13 +38,13 @@ def there_and_back(db: Database, undo: Path, run: Callable[..., Result], *, user
         return []
     kept = left(undo)
     done = db.psql(undo, user=user)
-    note(f"{undo.read_text()}\n{done.stdout}{done.stderr}")
+    shown = f"{undo.read_text()}\n{done.stdout}{done.stderr}"
     if done.returncode and any("this login may not" in item for item in kept):
         return kept
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), shown
     lenient = any(OTHER_GRANTOR in item for item in kept)
     wrong = differences(before[lenient], everything(db, grantors=not lenient))
-    assert not wrong, "\n".join(["it did not end where it began", *wrong])
+    assert not wrong, "\n".join(["it did not end where it began", *wrong, shown])
     return kept
 
 
@@ -83,3 +84,270 @@ def test_memberships_come_back(db: Database, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         kept = there_and_back(db, Path(folder) / "undo.sql", run, user=case.executor)
         event(f"{len(kept)} left")
+
+
+# ---- single things
+
+
+@pytest.fixture
+def undo(tmp_path: Path) -> Path:
+    return tmp_path / "undo.sql"
+
+
+READER = {
+    "roles": [{"name": "app"}],
+    "schemas": [{"name": "s"}],
+    "grants": [{"role": "app", "privileges": ["SELECT"], "object": {"type": "table", "schema": "s", "name": "*"}}],
+}
+
+
+def back(db: Database, undo: Path, manifest: Any, **options: Any) -> list[str]:
+    """There and back with this manifest; it does something."""
+
+    def run(**more: Any) -> Result:
+        return db.reconcile(manifest, undeclared_grantees="revoke", **options, **more)
+
+    kept = there_and_back(db, undo, run, user=options.get("login_user", "postgres"))
+    assert undo.exists()
+    return kept
+
+
+@pytest.fixture
+def table(db: Database) -> Database:
+    db.sql("CREATE SCHEMA s", "CREATE TABLE s.t (a int, b int)", "CREATE ROLE old")
+    return db
+
+
+def test_there_and_back_and_there_again(table: Database, undo: Path) -> None:
+    table.sql("GRANT SELECT, UPDATE ON s.t TO old", "GRANT INSERT (a) ON s.t TO old")
+    assert back(table, undo, READER) == []
+    table.converge(READER, undeclared_grantees="revoke")
+    assert back(table, undo, READER) == []
+
+
+def test_null_and_empty_acls(table: Database, undo: Path) -> None:
+    table.sql("CREATE TABLE s.bare (a int)", "REVOKE ALL ON s.bare FROM postgres", "GRANT CREATE ON SCHEMA s TO PUBLIC")
+    manifest = {
+        **READER,
+        "grants": [
+            *READER["grants"],
+            {"role": "PUBLIC", "privileges": ["CREATE"], "object": {"type": "schema", "name": "s"}, "ensure": "absent"},
+            {"role": "app", "privileges": ["TEMPORARY"], "object": {"type": "database"}},
+        ],
+    }
+    assert back(table, undo, manifest) == []
+    assert table.acl("s.bare") in (None, set())
+
+
+def test_a_schema_in_which_something_was_made_stays_and_everything_with_it(table: Database, undo: Path) -> None:
+    manifest = {**READER, "schemas": [{"name": "s"}, {"name": "fresh", "owner": "app"}]}
+    assert not table.reconcile(manifest, undo_file=str(undo)).failed
+    table.sql("CREATE TABLE fresh.t (a int)")
+    after = everything(table)
+    done = table.psql(undo)
+    assert done.returncode == 3
+    assert "cannot drop schema fresh because other objects depend on it" in done.stderr
+    assert everything(table) == after
+    table.sql("DROP TABLE fresh.t")
+    table.runs(undo)
+    assert "app" not in table.roles()
+
+
+def test_what_came_later_to_a_new_table_is_none_of_its_business(table: Database, undo: Path) -> None:
+    table.sql("CREATE TABLE s.u (a int)", "GRANT SELECT ON ALL TABLES IN SCHEMA s TO old")
+    assert not table.reconcile(READER, undo_file=str(undo), undeclared_grantees="revoke").failed
+    table.sql("CREATE TABLE s.later (a int)")
+    table.runs(undo)
+    assert table.acl("s.later") is None
+    assert table.acl("s.t") == {f"postgres={table.full}/postgres", "old=r/postgres"}
+
+
+def test_a_schemas_old_owner_and_what_the_new_one_held(db: Database, undo: Path) -> None:
+    db.sql(
+        "CREATE ROLE one", "CREATE ROLE two", "CREATE ROLE g", "CREATE ROLE x", "CREATE SCHEMA s AUTHORIZATION one",
+        "GRANT USAGE ON SCHEMA s TO two WITH GRANT OPTION", "GRANT USAGE ON SCHEMA s TO g WITH GRANT OPTION",
+        "SET ROLE two", "GRANT USAGE ON SCHEMA s TO x", "RESET ROLE", "SET ROLE g", "GRANT USAGE ON SCHEMA s TO x",
+        "RESET ROLE", "REVOKE CREATE ON SCHEMA s FROM one",
+    )  # fmt: skip
+    manifest = {"roles": [{"name": "two"}], "schemas": [{"name": "s", "owner": "two"}]}
+    assert back(db, undo, manifest) == []
+
+
+@pytest.mark.parametrize("reach", ["superuser", "owner"])
+def test_a_grantors_tree(db: Database, undo: Path, reach: str) -> None:
+    db.sql(
+        "CREATE ROLE o LOGIN", "CREATE ROLE g", "CREATE ROLE h", "CREATE ROLE x", "CREATE ROLE app",
+        "CREATE SCHEMA s AUTHORIZATION o", "CREATE TABLE s.t (a int, b int)", "ALTER TABLE s.t OWNER TO o",
+        "GRANT USAGE ON SCHEMA s TO PUBLIC", "GRANT SELECT ON s.t TO g WITH GRANT OPTION",
+        "SET ROLE g", "GRANT SELECT ON s.t TO h WITH GRANT OPTION", "GRANT SELECT (b) ON s.t TO x", "RESET ROLE",
+        "SET ROLE h", "GRANT SELECT ON s.t TO x", "RESET ROLE", "GRANT UPDATE (a) ON s.t TO x",
+    )  # fmt: skip
+    options = {"login_user": "o"} if reach == "owner" else {}
+    manifest = {
+        "roles": [{"name": name, "external": True} for name in ("o", "app")],
+        "schemas": [{"name": "s"}],
+        "grants": [{"role": "app", "privileges": ["UPDATE"], "object": {"type": "table", "schema": "s", "name": "t"}}],
+    }
+    kept = back(db, undo, manifest, **options)
+    if reach == "superuser":
+        assert kept == []
+    else:
+        # An owner is no member of whom it granted something.
+        assert sorted(kept) == [
+            "SELECT on table s.t (b) was granted to x by g; it comes back as granted by o",
+            "SELECT on table s.t was granted to h by g; it comes back as granted by o",
+            "SELECT on table s.t was granted to x by h; it comes back as granted by o",
+        ]
+
+
+def test_an_admin_without_superuser(table: Database, undo: Path) -> None:
+    options = table.admin("old")
+    table.sql(
+        "ALTER SCHEMA s OWNER TO adm", "ALTER TABLE s.t OWNER TO adm", "GRANT SELECT ON s.t TO old",
+        "COMMENT ON ROLE old IS 'before'", "ALTER ROLE old SET work_mem = '4MB'",
+    )  # fmt: skip
+    manifest = {
+        **READER,
+        "roles": [{"name": "app", "comment": "made"}, {"name": "old", "login": True, "comment": "after", "config": {}}],
+        "memberships": [{"role": "old", "members": [{"name": "app"}]}],
+        "default_privileges": [
+            {"owner": "adm", "schema": "s", "grant": [{"role": "app", "privileges": ["SELECT"], "on_type": "table"}]}
+        ],
+    }
+    manifest["roles"].append({"name": "adm", "external": True})
+    assert back(table, undo, manifest, **options) == []
+
+
+def test_default_privileges_in_all_layers(table: Database, undo: Path) -> None:
+    table.sql(
+        "CREATE ROLE o",
+        "ALTER DEFAULT PRIVILEGES FOR ROLE o GRANT SELECT ON TABLES TO old WITH GRANT OPTION",
+        "ALTER DEFAULT PRIVILEGES FOR ROLE o IN SCHEMA s GRANT INSERT ON TABLES TO old",
+        "ALTER DEFAULT PRIVILEGES FOR ROLE o REVOKE USAGE ON TYPES FROM PUBLIC",
+        "ALTER DEFAULT PRIVILEGES FOR ROLE o REVOKE DELETE ON TABLES FROM o",
+    )
+    grant = [{"role": "app", "privileges": ["SELECT"], "on_type": "table"}]
+    manifest = {
+        **READER,
+        "roles": [{"name": "app"}, {"name": "o"}],
+        "default_privileges": [
+            {"owner": "o", "grant": [*grant, {"role": "app", "privileges": ["USAGE"], "on_type": "type"}]},
+            {"owner": "o", "schema": "s", "grant": grant},
+            {
+                "owner": "o",
+                "grant": [{"role": "PUBLIC", "privileges": ["EXECUTE"], "on_type": "function", "ensure": "absent"}],
+            },
+        ],
+    }
+    assert back(table, undo, manifest) == []
+
+
+def test_attributes_settings_comments(db: Database, undo: Path) -> None:
+    db.sql(
+        "CREATE ROLE a LOGIN CREATEDB NOINHERIT CONNECTION LIMIT 3 VALID UNTIL '2031-02-03 04:05:06.789+02'",
+        "ALTER ROLE a SET search_path = \"A b\", \"$user\", public", "ALTER ROLE a SET work_mem = '4MB'",
+        "ALTER ROLE a SET my.own = 'it''s'", "ALTER ROLE a SET DateStyle = 'German, DMY'",
+        "COMMENT ON ROLE a IS E'two\\nlines \\\\ and ''quotes'''",
+        "CREATE ROLE b VALID UNTIL 'infinity'", "ALTER ROLE b SET local_preload_libraries = ''",
+    )  # fmt: skip
+    manifest = {
+        "roles": [
+            {"name": "a", "comment": "", "config": {"work_mem": "5MB", "search_path": "public"}, "login": False},
+            {"name": "b", "comment": "new", "config": {}, "valid_until": "2031-01-01T00:00:00Z", "superuser": True},
+        ]
+    }
+    assert back(db, undo, manifest) == []
+
+
+def test_an_expiry_beyond_all_calendars_is_listed(db: Database, undo: Path) -> None:
+    db.sql("CREATE ROLE a VALID UNTIL '294000-01-01+00'", "CREATE ROLE b VALID UNTIL '0044-03-15 BC'")
+    manifest = {"roles": [{"name": "a", "createdb": True}, {"name": "b"}]}
+    assert not db.reconcile(manifest, undo_file=str(undo)).failed
+    assert left(undo) == [
+        "the expiry of role a was a date that only the server can spell",
+        "the expiry of role b was a date that only the server can spell",
+    ]
+    db.runs(undo)
+    assert db.attribute("a", "rolcreatedb") is False
+
+
+def test_passwords_are_listed_and_the_rest_comes_back(db: Database, undo: Path) -> None:
+    db.sql("CREATE ROLE a NOLOGIN")
+    before = everything(db)
+    manifest = {"roles": [{"name": "a", "password": "some-password"}, {"name": "b", "password": "other-password"}]}
+    assert not db.reconcile(manifest, fingerprint_key="k" * 20, undo_file=str(undo)).failed
+    assert left(undo) == [
+        "the password of role a was replaced, and nobody knows the old one",
+        "the table of password fingerprints stays: it says which passwords were set",
+    ]
+    db.runs(undo)
+    assert everything(db) == before
+    # The run after it begins from there, records of roles that are gone included.
+    db.converge(manifest, fingerprint_key="k" * 20)
+
+
+@pytest.mark.versions(max=15)
+def test_a_grantor_of_a_membership_before_16(db: Database, undo: Path) -> None:
+    db.sql("CREATE ROLE g", "CREATE ROLE m", "CREATE ROLE x", "GRANT g TO x WITH ADMIN OPTION")
+    db.sql("SET ROLE x", "GRANT g TO m", "RESET ROLE")
+    manifest = {
+        "roles": [{"name": name} for name in ("g", "m", "x")],
+        "memberships": [{"role": "g", "members": [{"name": "m", "admin": True}, {"name": "x", "admin": True}]}],
+    }
+    assert ("g", "m", "x", False) in db.edges()
+    assert back(db, undo, manifest) == []
+    assert ("g", "m", "x", False) in db.edges()
+
+
+# ---- when the file is there
+
+
+def test_a_run_with_nothing_to_do_keeps_the_way_back_of_the_one_before(table: Database, undo: Path) -> None:
+    assert table.reconcile(READER, undo_file=str(undo), undeclared_grantees="revoke").changed
+    way_back = undo.read_text()
+    for check in (False, True):
+        assert not table.reconcile(READER, check=check, undo_file=str(undo)).changed
+        assert undo.read_text() == way_back
+    undo.unlink()
+    for check in (False, True):
+        table.reconcile(READER, check=check, undo_file=str(undo))
+        assert "-- There is nothing to undo." in undo.read_text()
+        table.runs(undo)
+        undo.unlink()
+
+
+def test_a_run_that_fails_keeps_the_way_back_of_the_one_before(table: Database, undo: Path) -> None:
+    undo.write_text("-- the one before")
+    table.sql(
+        "CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS"
+        " $$BEGIN RAISE EXCEPTION 'grants are frozen'; END$$",
+        "CREATE EVENT TRIGGER frozen ON ddl_command_start WHEN TAG IN ('GRANT') EXECUTE FUNCTION public.refuse()",
+    )
+    result = table.reconcile(READER, undo_file=str(undo))
+    assert result.error_code == "server_error", result
+    assert undo.read_text() == "-- the one before"
+    assert table.reconcile(READER, undo_file=str(undo), max_revokes=0, expected_digest="sha256:0").failed
+    assert undo.read_text() == "-- the one before"
+    assert [path.name for path in undo.parent.iterdir()] == ["undo.sql"]
+
+
+def test_the_way_back_is_there_before_the_commit(table: Database, undo: Path) -> None:
+    # The process dies where it would send the COMMIT.
+    prelude = (
+        "import os\n"
+        "from ansible_collections.pg_access.reconcile.plugins.module_utils import apply\n"
+        "apply.commit = lambda *a, **k: os._exit(9)"
+    )
+    stdout, stderr, code = table.raw(READER, prelude=prelude, undo_file=str(undo))
+    assert (stdout, stderr, code) == ("", "", 9)
+    assert 'DROP ROLE "app";' in undo.read_text()
+    assert "app" not in table.roles()
+    assert [path.name for path in undo.parent.iterdir()] == ["undo.sql"]
+
+
+def test_a_rehearsal_writes_what_check_mode_writes(table: Database, undo: Path) -> None:
+    table.reconcile(READER, check=True, undo_file=str(undo))
+    checked = undo.read_text()
+    undo.unlink()
+    assert not table.reconcile(READER, check=True, rehearse=True, undo_file=str(undo)).failed
+    assert undo.read_text() == checked

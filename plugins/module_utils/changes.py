@@ -15,7 +15,7 @@ nothing else are equal.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar, Union
 
 from .manifest.model import Instant
 from .state import Object, RoleRef
@@ -89,6 +89,14 @@ class SetPassword:
     created: bool = False
     external: bool = False
     ours: bool = True
+
+
+_Sort = TypeVar("_Sort")
+
+
+def of_sort(plan: Plan, sort: Type[_Sort]) -> List[_Sort]:
+    """A plan's changes of one sort."""
+    return [change for change in plan.changes if isinstance(change, sort)]
 
 
 def passwords_sent(changes: Iterable[object]) -> List[SetPassword]:

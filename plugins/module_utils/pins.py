@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # These utilities are private to the collection: their names and signatures may change in any release.
+
 """Settings that a transaction pins, whatever the role, the database or the pooler has set."""
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # These utilities are private to the collection: their names and signatures may change in any release.
+
 """Plans and the way back as scripts for psql.
 
 Everything that is not SQL of the plan stands in comments, and nothing that a server or a manifest holds can end one: a
@@ -45,7 +46,7 @@ from .problems import Problem
 from .state import State
 from .statements import Statement, role, text
 from .store import keeping_record
-from .undo import Undo
+from .undo.way import Undo
 
 #: The collection's version as in galaxy.yml, which is not there where the module runs.
 VERSION = "0.1.0"

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # These utilities are private to the collection: their names and signatures may change in any release.
+
 """Scripts as files: written whole or not at all, for the owner's eyes only."""
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .state import State
 from .statements import Statement
 from .store import COMMENT_STORE
 from .transaction import Settings
-from .undo import undo_of
+from .undo.way import undo_of
 
 if TYPE_CHECKING:
     from psycopg import Connection

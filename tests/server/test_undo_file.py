@@ -351,3 +351,14 @@ def test_a_rehearsal_writes_what_check_mode_writes(table: Database, undo: Path) 
     undo.unlink()
     assert not table.reconcile(READER, check=True, rehearse=True, undo_file=str(undo)).failed
     assert undo.read_text() == checked
+
+
+def test_a_role_that_gave_itself_something(db: Database, undo: Path) -> None:
+    db.sql(
+        "CREATE ROLE a", "CREATE ROLE b", "GRANT b TO a", "CREATE SCHEMA s", "CREATE TABLE s.t (a int)",
+        "GRANT USAGE ON SCHEMA s TO a", "GRANT INSERT ON s.t TO a WITH GRANT OPTION", "SET ROLE a",
+        "GRANT INSERT ON s.t TO b WITH GRANT OPTION", "GRANT INSERT ON s.t TO a WITH GRANT OPTION", "RESET ROLE",
+    )  # fmt: skip
+    table = "INSERT ON s.t"
+    assert db.acl("s.t") == {f"postgres={db.full}/postgres", "a=a*/postgres", "b=a*/a", "a=a*/a"}, table
+    assert back(db, undo, {"schemas": [{"name": "s"}]}) == []

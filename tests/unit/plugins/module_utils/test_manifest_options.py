@@ -599,12 +599,7 @@ NOT_YET: List[Tuple[Dict[str, Any], str]] = [
     ({"retirements": [{"role": "x"}]}, "retirements"),
     ({"retirements": "nonsense"}, "retirements"),
     ({"scope": {"roles": ["x*"]}}, "scope.roles"),
-    *(
-        ({option: "x"}, option)
-        for option in (
-            "explain",
-        )
-    ),
+    *(({option: "x"}, option) for option in ("explain",)),
 ]
 
 

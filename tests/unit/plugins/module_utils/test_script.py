@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Sequence, get_args
 import pytest
 import yaml
 from ansible_collections.pg_access.reconcile.plugins.module_utils import changes as all_changes
-from ansible_collections.pg_access.reconcile.plugins.module_utils import script, undo
+from ansible_collections.pg_access.reconcile.plugins.module_utils import script
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import (
     AddMember,
     Change,
@@ -29,6 +29,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.filters import
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import Problem
 from ansible_collections.pg_access.reconcile.plugins.module_utils.script import Frame, plain, plan_script, reasons_of
 from ansible_collections.pg_access.reconcile.plugins.module_utils.statements import Statement, composed_statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.undo import way
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World, declared, rule
 
 sql = pytest.importorskip("psycopg").sql
@@ -57,8 +58,8 @@ def body(text: str) -> List[str]:
 @pytest.mark.parametrize("sort", get_args(Change), ids=lambda sort: sort.__name__)
 def test_every_sort_of_change_has_its_place_in_both_scripts(sort: type) -> None:
     assert sort in script.BEHIND, "script.py does not know what stands behind it"
-    places = [undo.UNDONE, undo.PASSING, undo.LEFT]
-    assert sum(sort in place for place in places) == 1, "undo.py has to turn it round, or to say that it does not"
+    places = [way.UNDONE, way.PASSING, way.LEFT]
+    assert sum(sort in place for place in places) == 1, "undo/way.py has to turn it round, or to say that it does not"
 
 
 def test_no_sort_of_change_is_forgotten_in_the_closed_set() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import CreateStore, Plan, SetPassword
-from ansible_collections.pg_access.reconcile.plugins.module_utils.undo import Undo, undo_of
+from ansible_collections.pg_access.reconcile.plugins.module_utils.undo.way import Undo, undo_of
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import (
     World,
     declared,

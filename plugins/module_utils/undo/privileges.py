@@ -34,6 +34,7 @@ from ..authority.powers import Powers
 from ..authority.privileges import authorize_privileges, label_of
 from ..changes import AlterSchemaOwner, Change, CreateSchema, Grant, Plan, Revoke, Target, of_sort
 from ..keep import merge_columns
+from ..problems import Problem
 from ..state import Acl, Entry, Object, RoleRef, State
 from .entries import Entries, Places, Row, depths, entries_of, take_away, what_hangs
 

@@ -471,3 +471,27 @@ def test_a_full_disk_is_found_before_the_first_statement(table: Database, tmp_pa
         assert f"{option} {tmp_path}/x.sql cannot be written: No space left on device" in result.msg
         assert table.snapshot() == before
         assert list(tmp_path.iterdir()) == [], "a draft was left"
+
+
+# ---- other encodings
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_names_reach_a_database_of_another_encoding(db: Database, tmp_path: Path, encoding: str) -> None:
+    other = f"{db.name}_x"
+    db.sql(f"CREATE DATABASE {other} TEMPLATE template0 ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'")
+    try:
+        plan, undo = tmp_path / "plan.sql", tmp_path / "undo.sql"
+        manifest = {"roles": [{"name": "zoë", "comment": "très"}], "schemas": [{"name": "été", "owner": "zoë"}]}
+        options: dict[str, Any] = {"login_db": other, "plan_file": str(plan), "undo_file": str(undo)}
+        before = db.snapshot()
+        predicted = db.reconcile(manifest, check=True, **options)
+        assert not predicted.failed, predicted
+        done = db.psql(plan, database=other)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert db.reconcile(manifest, **options).sql == []
+        done = db.psql(undo, database=other)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert db.snapshot() == before
+    finally:
+        db.sql(f"DROP DATABASE {other}")

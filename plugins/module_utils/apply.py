@@ -152,9 +152,11 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
         ]
         if sql and state.server.in_recovery:
             guards.append(Problem(message=STANDBY, code="read_only_server"))
-    scripts.write_plan(guards)
+    with clock.stage("scripts"):
+        scripts.write_plan(guards)
+        if settings.check_mode:
+            scripts.write_undo()
     if settings.check_mode:
-        scripts.write_undo()
         warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
     elif guards:
         raise of_problems(guards, plan=sql)

@@ -55,7 +55,7 @@ def table(db: Database) -> Database:
 # ---- the same end as the apply
 
 
-@examples(0.4)
+@examples(0.3)
 @given(data=st.data())
 def test_the_script_ends_as_the_apply(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     case = data.draw(cases(server.version, foreign=data.draw(st.booleans())))

@@ -51,7 +51,7 @@ def there_and_back(db: Database, undo: Path, run: Callable[..., Result], *, user
 # ---- random databases
 
 
-@examples(2)
+@examples(0.4)
 @given(data=st.data())
 def test_apply_and_undo_end_where_they_began(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     case = data.draw(cases(server.version, modes=("authoritative", "adopt")))
@@ -62,7 +62,7 @@ def test_apply_and_undo_end_where_they_began(server: Cluster, runner: Runner, da
         event(f"{len(kept)} left")
 
 
-@examples(2)
+@examples(0.4)
 @given(data=st.data())
 def test_what_several_grantors_gave_comes_back(server: Cluster, runner: Runner, data: st.DataObject) -> None:
     case = data.draw(cases(server.version, modes=("authoritative", "adopt"), foreign=True))
@@ -72,7 +72,7 @@ def test_what_several_grantors_gave_comes_back(server: Cluster, runner: Runner, 
         event(f"{len(kept)} left")
 
 
-@examples()
+@examples(0.4)
 @given(data=st.data())
 def test_memberships_come_back(db: Database, data: st.DataObject) -> None:
     case = data.draw(edges.cases(db.version, data.draw(st.sampled_from(["postgres", "su2", "cr"]))))

@@ -17,7 +17,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping
 
 import yaml
 
@@ -149,23 +149,7 @@ def _kinds() -> str:
 
 def _not_yet() -> str:
     """What is known and refused with ``not_supported``."""
-    lines: List[str] = []
-    for path, holder in _holders(spec.SECTIONS, ""):
-        lines.extend(f"- `{path}{key}`" for key in holder.get("not_yet", ()))
-    lines.extend(f"- `{key}`" for key in spec.SECTIONS_NOT_YET)
-    options = ", ".join(f"`{name}`" for name in sorted(spec.OPTIONS_NOT_YET))
-    return "\n".join(lines) + f"\n- the module options {options}\n"
-
-
-def _holders(options: Options, path: str) -> Iterator[Tuple[str, Option]]:
-    for name, option in options.items():
-        inner = {**option.get("options", {}), **option.get("values", {})}
-        if not inner:
-            continue
-        mark = "[]" if option["type"] == "list" else ".*" if "values" in option else ""
-        here = f"{path}{name}{mark}."
-        yield here, option
-        yield from _holders(inner, here)
+    return "".join(f"- the module option `{name}`\n" for name in sorted(spec.OPTIONS_NOT_YET))
 
 
 def _below(*names: str) -> Options:
@@ -192,6 +176,7 @@ def _reference() -> Dict[str, Callable[[], str]]:
         "kinds": _kinds,
         "default privileges": lambda: _table(_below("default_privileges")),
         "default grants": lambda: _table(_below("default_privileges", "grant")),
+        "retirements": lambda: _table(_below("retirements")),
         "scope": lambda: _table(_below("scope")),
         "not yet": _not_yet,
     }

@@ -121,7 +121,7 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
         with clock.stage("turn"):
             take_turn(connection, settings)
     with clock.stage("inspect"):
-        state, scope, lookups = inspect(connection, policy, passwords, settings.expected_system_identifier)
+        state, scope, lookups = inspect(connection, policy, passwords, options, settings.expected_system_identifier)
         settings.seen(state)
     with clock.stage("plan"):
         outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=not settings.writes)
@@ -228,7 +228,11 @@ def objects_of(plan: Plan) -> List[int]:
 
 
 def inspect(
-    connection: Connection[Any], policy: Policy, passwords: PasswordOptions, cluster: Optional[str] = None
+    connection: Connection[Any],
+    policy: Policy,
+    passwords: PasswordOptions,
+    options: Options,
+    cluster: Optional[str] = None,
 ) -> Tuple[State, Scope, Lookups]:
     """Read everything that the policy is compared with: three round trips, and one more each for rules on
     objects outside schemas, on routines and on columns.
@@ -421,7 +425,7 @@ def verify(
     What appeared since the inspection is the next run's work. Raises Failure ``not_converged``.
     """
     passwords = verifying(passwords)
-    state, scope, lookups = inspect(connection, policy, passwords)
+    state, scope, lookups = inspect(connection, policy, passwords, options)
     left: Outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords)
     if not left.problems and not left.plan.changes:
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from .changes import Plan, Revoke, RevokeDefault, weight
+from .changes import DropRole, Plan, Revoke, RevokeDefault, weight
 from .problems import Problem
 
 
@@ -21,8 +21,9 @@ def brake_problems(plan: Plan, max_drops: Optional[int], max_revokes: Optional[i
         for change in plan.changes
         if isinstance(change, RevokeDefault) or (isinstance(change, Revoke) and not change.again)
     )
+    drops = sum(isinstance(change, DropRole) for change in plan.changes)
     found = (
-        ("max_drops", "drops", 0, max_drops, "role"),
+        ("max_drops", "drops", drops, max_drops, "role"),
         ("max_revokes", "revokes", revokes, max_revokes, "privilege"),
     )
     return [

@@ -181,6 +181,48 @@ class AlterSchemaOwner:
     run_as: Optional[RoleRef] = None
 
 
+@dataclass(frozen=True)
+class ReassignOwned:
+    """Hand what a role owns to its heir: in one database, and the databases and tablespaces that it owns.
+
+    ``database``: another one than the connected one, where this runs in a transaction of its own.
+    """
+
+    role: RoleRef
+    heir: RoleRef
+    source: str
+    database: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class DropOwned:
+    """Take a role's privileges, default privileges, policies and user mappings away, and what it still owns.
+
+    ``policies`` (``name on schema.table``) go because they name only this role. ``destroyed``: the first of the
+    ``destroyed_count`` objects that the role owns and that nobody inherits. ``database``: as for ReassignOwned.
+    """
+
+    role: RoleRef
+    source: str
+    policies: Tuple[str, ...] = ()
+    destroyed: Tuple[str, ...] = ()
+    destroyed_count: int = 0
+    database: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class DropRole:
+    """Drop a role, and end its sessions after the commit with ``terminate``.
+
+    ``source``: the retirement, or for an undeclared role (``claimed``) the pattern of ``scope.roles``.
+    """
+
+    role: RoleRef
+    source: str
+    claimed: bool = False
+    terminate: bool = False
+
+
 class Target(NamedTuple):
     """What a privilege is on: objects of one kind, schema and owner. ``columns``: these columns of each."""
 
@@ -289,6 +331,7 @@ RoleChange = Union[CreateRole, AlterRole, CommentRole, SetConfig, SetPassword, C
 MemberChange = Union[AddMember, RemoveMember]
 SchemaChange = Union[CreateSchema, AlterSchemaOwner]
 PrivilegeChange = Union[Grant, Revoke, GrantDefault, RevokeDefault]
+RetirementChange = Union[ReassignOwned, DropOwned, DropRole]
 Change = Union[
     CreateRole,
     AlterRole,
@@ -305,6 +348,9 @@ Change = Union[
     LendUsage,
     GrantDefault,
     RevokeDefault,
+    ReassignOwned,
+    DropOwned,
+    DropRole,
 ]
 
 

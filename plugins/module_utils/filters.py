@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Callable, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import AbstractSet, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 
 from .changes import (
     AddMember,
@@ -22,6 +22,7 @@ from .changes import (
     AlterSchemaOwner,
     Change,
     CommentRole,
+    DropRole,
     Grant,
     GrantDefault,
     RemoveMember,
@@ -52,6 +53,8 @@ class Context:
     policy: Policy
     state: State
     options: Options
+    #: The roles that the plan drops.
+    leaving: AbstractSet[int] = frozenset()
 
 
 Filter = Callable[[Change, Context], Optional[str]]
@@ -141,6 +144,21 @@ def self_protection(change: Change, context: Context) -> Optional[str]:
     return None
 
 
+def claimed_role(change: Change, context: Context) -> Optional[str]:
+    """An undeclared role that ``scope.roles`` claims and that is too much to be dropped just for its name."""
+    if not isinstance(change, DropRole) or not change.claimed:
+        return None
+    role = context.state.roles[change.role.oid]
+    if role.superuser or role.replication or context.state.belongings.sessions.get(role.oid):
+        return "self_protection"
+    groups = {row.group for row in context.state.memberships if row.member == role.oid}
+    outside = (context.state.ref(group).name for group in groups)
+    policy = context.policy
+    if any(name not in policy.roles and name not in policy.retirements for name in outside):
+        return "unmanaged_membership"
+    return None
+
+
 def extension_member(change: Change, context: Context) -> Optional[str]:
     """Surplus on an object that belongs to an extension, and what a wildcard leaves out there."""
     if isinstance(change, Grant) and change.target.extension:
@@ -187,7 +205,7 @@ def undeclared_grantee(change: Change, context: Context) -> Optional[str]:
     """An undeclared role's privileges where the run is told to keep them, but for what a rule takes away by name."""
     if context.options.undeclared_grantees != "keep" or not isinstance(change, (Revoke, RevokeDefault)):
         return None
-    if change.explicit:
+    if change.explicit or change.grantee.oid in context.leaving:
         return None
     return "undeclared_grantee" if is_undeclared(change.grantee, context.policy) else None
 
@@ -198,11 +216,15 @@ def is_undeclared(role: RoleRef, policy: Policy) -> bool:
 
 
 def mode(change: Change, context: Context) -> Optional[str]:
-    """What the mode holds back: ``additive`` lowers nobody's access, ``adopt`` moves no schema by itself."""
+    """What the mode holds back: ``additive`` lowers nobody's access, ``adopt`` moves no schema by itself and drops no
+    role.
+    """
     if context.options.mode == "additive":
-        lowers = isinstance(change, (AlterRole, RemoveMember, AlterSchemaOwner, Revoke, RevokeDefault))
+        lowers = isinstance(change, (AlterRole, RemoveMember, AlterSchemaOwner, Revoke, RevokeDefault, DropRole))
         existing = isinstance(change, (SetConfig, CommentRole, SetPassword)) and not change.created
         return "mode" if lowers or existing else None
+    if context.options.mode == "adopt" and isinstance(change, DropRole):
+        return "mode"
     if context.options.mode == "adopt" and isinstance(change, AlterSchemaOwner):
         return None if context.options.adopt_schema_owners else "mode"
     return None
@@ -221,6 +243,7 @@ FILTERS: Sequence[Filter] = (
     unknown_kind,
     undeclared_grantee,
     self_protection,
+    claimed_role,
     password_not_ours,
     mode,
 )

@@ -25,9 +25,11 @@ from .changes import (
     AlterRole,
     Change,
     CreateRole,
+    DropRole,
     Grant,
     Plan,
     RemoveMember,
+    RetirementChange,
     Revoke,
     RevokeDefault,
     SetConfig,
@@ -41,6 +43,13 @@ from .diff.defaults import default_changes
 from .diff.memberships import membership_changes, option_problems
 from .diff.passwords import PasswordOptions, password_changes, password_problems, store_changes
 from .diff.privileges import privilege_changes
+from .diff.retirements import (
+    Leaving,
+    leaving_of,
+    retirement_changes,
+    retirement_warnings,
+    without_destroyed,
+)
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
 from .diff.schemas import schema_changes, with_schema_changes
 from .diff.targets import Lookups, bind
@@ -100,10 +109,12 @@ def make_plan(
     in_comments = passwords.keyed and passwords.store == COMMENT_STORE
     problems += role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
 
+    leaving, retired, held_drops = _leaving(policy, after, options)
+    withheld += held_drops
     problems += option_problems(policy, after)
     members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))
-    withheld += held
-    members, circles = without_circles(with_grantors(members, after), after)
+    withheld += [item for item in held if not _goes_with_role(item.change, leaving)]
+    members, circles = without_circles(with_grantors(members, after, leaving.roles), after)
     problems += [*circles, *_ignored_members(members, Context(policy, after, options))]
     members, forbidden, powers = authorize_members(members, after, powers)
     problems += forbidden
@@ -113,14 +124,16 @@ def make_plan(
     schemas, forbidden = authorize_schemas(schemas, after, powers)
     problems += forbidden
     after = with_schema_changes(after, schemas)
+    after, destroyed = without_destroyed(policy, after, leaving)
+    problems += destroyed
 
     rules, missing = bind(policy, after, lookups)
     problems += missing
-    objects, onward, warnings = privilege_changes(policy, after, scope, rules, lookups)
+    objects, onward, warnings = privilege_changes(policy, after, scope, rules, lookups, leaving)
     defaults, too_late = default_changes(policy, after, scope)
     problems += too_late
-    privileges, held = apply_filters([*objects, *defaults], Context(policy, after, options))
-    withheld += held
+    privileges, held = apply_filters([*objects, *defaults], Context(policy, after, options, leaving.roles))
+    withheld += [item for item in held if not _swept(item.change, leaving)]
     privileges, waiting = wait_for_owner(privileges, moves)
     withheld += waiting
     privileges, suppressed = override(privileges, policy)
@@ -134,7 +147,7 @@ def make_plan(
     problems += forbidden
     problems += forbidden_settings(roles, state)
 
-    changes = (*roles, *members, *schemas, *merge_columns(privileges))
+    changes = (*roles, *members, *schemas, *merge_columns(privileges), *retired)
     problems += _unspeakable(changes)
     plan = Plan(
         changes=changes,
@@ -146,11 +159,32 @@ def make_plan(
             *_access_raised(changes),
             *_expiring(policy, state),
             *_claims(scope, changes, withheld),
+            *retirement_warnings(retired, (item.change for item in held_drops)),
         ),
         managed=scope.summary(),
         ready=_ready(policy, suppressed, withheld),
     )
     return Outcome(plan, tuple(problems), after, powers)
+
+
+def _leaving(policy: Policy, state: State, options: Options) -> Tuple[Leaving, List[RetirementChange], List[Withheld]]:
+    """The roles that go, the changes that make them go, and the drops that are held back."""
+    wanted = retirement_changes(policy, state)
+    drops, held = apply_filters(
+        [change for change in wanted if isinstance(change, DropRole)], Context(policy, state, options)
+    )
+    dropped = frozenset(change.role.oid for change in drops if isinstance(change, DropRole))
+    return leaving_of(wanted, dropped), [change for change in wanted if change.role.oid in dropped], held
+
+
+def _goes_with_role(change: Change, leaving: Leaving) -> bool:
+    """Whether DROP ROLE ends a membership that would only be reported."""
+    return isinstance(change, RemoveMember) and bool({change.group.oid, change.member.oid} & leaving.roles)
+
+
+def _swept(change: Change, leaving: Leaving) -> bool:
+    """Whether DROP OWNED does what would only be reported."""
+    return isinstance(change, (Revoke, RevokeDefault)) and change.grantee.oid in leaving.swept
 
 
 def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
@@ -307,12 +341,14 @@ def _ready(policy: Policy, suppressed: Iterable[object], withheld: Iterable[With
 def losers(plan: Plan, policy: Policy) -> Dict[RoleRef, int]:
     """The undeclared roles that lose privileges, each with how many."""
     lost: Dict[RoleRef, int] = {}
+    dropped = {change.role.oid for change in plan.changes if isinstance(change, DropRole)}
     for change in plan.changes:
         if isinstance(change, Revoke) and change.again:
             continue
         if (
             isinstance(change, (Revoke, RevokeDefault))
             and not change.explicit
+            and change.grantee.oid not in dropped
             and is_undeclared(change.grantee, policy)
         ):
             lost[change.grantee] = lost.get(change.grantee, 0) + weight(change)

@@ -27,7 +27,14 @@ from .manifest.model import (
 from .manifest.texts import NAME_BYTES, reserved, show
 from .manifest.validate import Suggester
 from .masking import Secrets
-from .policy_checks import Report, check_contradictions, check_ignored, check_known, check_memberships
+from .policy_checks import (
+    Report,
+    check_contradictions,
+    check_ignored,
+    check_known,
+    check_memberships,
+    check_retirements,
+)
 from .policy_passwords import with_passwords
 from .problems import ManifestInvalid, Problem
 
@@ -122,6 +129,18 @@ class DefaultRule:
 
 
 @dataclass(frozen=True)
+class DesiredRetirement:
+    """A role that is to go: what it owns belongs to ``heir`` then, or is destroyed with ``drop_owned``."""
+
+    name: str
+    source: str
+    heir: Optional[str] = None
+    drop_owned: bool = False
+    terminate_sessions: bool = False
+    all_databases: bool = False
+
+
+@dataclass(frozen=True)
 class Policy:
     """Everything that the manifest wants.
 
@@ -142,6 +161,8 @@ class Policy:
     rules: Tuple[Rule, ...] = ()
     default_rules: Tuple[DefaultRule, ...] = ()
     named_owners: Mapping[str, str] = field(default_factory=dict)
+    retirements: Mapping[str, DesiredRetirement] = field(default_factory=dict)
+    scope_roles: Tuple[str, ...] = ()
     scope_schemas: Tuple[str, ...] = ()
     ignore_roles: Tuple[str, ...] = ()
     #: Every role that the manifest names anywhere, with the first place that does.
@@ -182,10 +203,13 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
     owners = _named_owners(schemas, default_rules)
     named = tuple(_named_roles(manifest, roles))
     named_roles = _first(named)
+    retirements = _retirements(manifest)
+    check_retirements(manifest, roles, named, report)
     check_memberships(edges, report)
     check_contradictions(rules, default_rules, report)
     check_known(manifest, roles, named, report)
-    check_ignored(manifest, named_roles, report)
+    retired = {name: f"{retirement.source}.role" for name, retirement in retirements.items()}
+    check_ignored(manifest, {**retired, **named_roles}, report)
     policy = Policy(
         roles=roles,
         assumed=manifest.assume_roles,
@@ -197,6 +221,8 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
         rules=rules,
         default_rules=default_rules,
         named_owners=owners,
+        retirements=retirements,
+        scope_roles=manifest.scope.roles,
         scope_schemas=manifest.scope.schemas,
         ignore_roles=manifest.scope.ignore_roles,
         named_roles=named_roles,
@@ -331,6 +357,20 @@ def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: Report) -> 
 
 def _origin(role: DesiredRole) -> str:
     return f"the profile in {role.source}" if role.generated else f"the entry {role.source}"
+
+
+def _retirements(manifest: Manifest) -> Dict[str, DesiredRetirement]:
+    return {
+        entry.role: DesiredRetirement(
+            name=entry.role,
+            source=entry.source,
+            heir=entry.reassign_owned_to,
+            drop_owned=entry.drop_owned,
+            terminate_sessions=entry.terminate_sessions,
+            all_databases=entry.all_databases,
+        )
+        for entry in manifest.retirements
+    }
 
 
 # ---- memberships ---------------------------------------------------------------------------------------------------
@@ -515,3 +555,6 @@ def _named_roles(manifest: Manifest, roles: Mapping[str, DesiredRole]) -> Iterat
         for item in entry.grant:
             if item.role is not None and item.role != privileges.PUBLIC:
                 yield item.role, f"{item.source}.role"
+    for retirement in manifest.retirements:
+        if retirement.reassign_owned_to is not None:
+            yield retirement.reassign_owned_to, f"{retirement.source}.reassign_owned_to"

@@ -19,7 +19,7 @@ from .manifest.validate import Suggester
 from .problems import Problem, file_of
 
 if TYPE_CHECKING:
-    from .policy import DefaultRule, DesiredEdge, Rule
+    from .policy import DefaultRule, DesiredEdge, DesiredRole, Rule
 
 
 class Report:
@@ -158,8 +158,9 @@ def check_known(manifest: Manifest, declared: Iterable[str], named: Iterable[Tup
         return
     known = {*declared, *manifest.assume_roles}
     suggester = Suggester(known)
+    retired = {entry.role for entry in manifest.retirements}
     for name, source in named:
-        if name in known or privileges.is_predefined(name) or privileges.is_provider(name):
+        if name in known or name in retired or privileges.is_predefined(name) or privileges.is_provider(name):
             continue
         report.problem(
             source,
@@ -167,6 +168,41 @@ def check_known(manifest: Manifest, declared: Iterable[str], named: Iterable[Tup
             " (declare it in roles, with external: true when someone else looks after it)",
             role=name,
         )
+
+
+def check_retirements(
+    manifest: Manifest, roles: Mapping[str, DesiredRole], named: Iterable[Tuple[str, str]], report: Report
+) -> None:
+    """A retired role is declared nowhere, named nowhere else, and retired once."""
+    retired: Dict[str, str] = {}
+    for entry in manifest.retirements:
+        first = retired.setdefault(entry.role, entry.source)
+        if first != entry.source:
+            message = f"the role {show(entry.role)} is retired twice: in {first} and in {entry.source}"
+            report.problem(entry.source, message, role=entry.role)
+    for entry in manifest.retirements:
+        role, heir = entry.role, entry.reassign_owned_to
+        declared = roles.get(role)
+        if declared is not None and declared.additive:
+            report.problem(
+                f"{entry.source}.role",
+                f"the role {show(role)} is retired here and carries privilege_reconciliation in {declared.source}:"
+                " a role cannot be kept from losing privileges and be retired",
+                role=role,
+            )
+        elif declared is not None:
+            message = f"the role {show(role)} is retired here and declared in {declared.source}: it can only be one"
+            report.problem(f"{entry.source}.role", message, role=role)
+        elif role in manifest.assume_roles:
+            message = f"the role {show(role)} is retired here and stands in assume_roles: another run looks after it"
+            report.problem(f"{entry.source}.role", message, role=role)
+        if heir is not None and heir != role and heir in retired:
+            message = f"{show(role)} cannot leave what it owns to {show(heir)}, which is retired in {retired[heir]}"
+            report.problem(f"{entry.source}.reassign_owned_to", message, role=role)
+    for name, source in named:
+        # Of a declared one the entry says enough, and of an heir the retirement.
+        if name in retired and name not in roles and not source.endswith(".reassign_owned_to"):
+            report.problem(source, f"the role {show(name)} is named here and retired in {retired[name]}", role=name)
 
 
 def check_ignored(manifest: Manifest, named: Mapping[str, str], report: Report) -> None:

@@ -59,6 +59,8 @@ def failure_of(
     if exc.sqlstate is None or connection.closed:
         return Failure("connection_failed", "The connection to the server was lost; nothing was applied.", plan=plan)
     code = _CODES.get(exc.sqlstate, "server_error")
+    if exc.sqlstate == "2BP01" and statement is not None and statement.startswith("DROP "):
+        code = "drop_blocked"
     if plan is not None and exc.sqlstate in _COLLISIONS:
         code = "collision"
     message = exc.diag.message_primary or "The server refused a statement"

@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
+from .belongings import Belongings
 from .manifest.model import INFINITY, Instant
 from .privileges import BOOTSTRAP_OID, KINDS, PUBLIC_OID
 from .store import PasswordFacts
@@ -268,6 +269,8 @@ class State:
     #: The server's parameters by their folded names; empty where the manifest declares no settings. One that has a
     #: class and that the server does not know is here only where SET on it is granted, with the context ``custom``.
     settings: Mapping[str, Setting] = field(default_factory=dict)
+    #: Of the roles that the run may drop.
+    belongings: Belongings = field(default_factory=Belongings)
     _names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     _schema_names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 

@@ -21,6 +21,7 @@ try:
 except ImportError:  # the module reports the missing library before it composes anything
     pass
 
+from .belongings import listed
 from .changes import (
     AddMember,
     AlterRole,
@@ -30,9 +31,12 @@ from .changes import (
     CreateRole,
     CreateSchema,
     CreateStore,
+    DropOwned,
+    DropRole,
     Grant,
     GrantDefault,
     LendUsage,
+    ReassignOwned,
     RemoveMember,
     Revoke,
     RevokeDefault,
@@ -110,7 +114,7 @@ def composed_statements(
     Roles, attributes, settings, comments, passwords (masked), memberships (removals first where an addition would close
     a circle), schemas, grants, default privileges, revokes (columns before relations, objects before schemas and
     databases, leaves before their grantors), what a revoke takes along and the plan keeps, other removals of
-    memberships with dependents first.
+    memberships with dependents first, what retired roles own, what they hold, the roles themselves.
     """
     composer = _Privileges(inventory, version, brief)
     lends = [change for change in changes if isinstance(change, LendUsage)]
@@ -151,6 +155,14 @@ def composed_statements(
         *_sections(revokes, lends, back),
         *_sections(late_grants, lends, back),
         *(Statement(_remove_member(change), (change,)) for change in late_removals(removals)),
+        *_reassign(change for change in changes if isinstance(change, ReassignOwned) and change.database is None),
+        # One by one: a list of roles fails where one of them granted something to another.
+        *(
+            Statement(_drop_owned(change), (change,))
+            for change in changes
+            if isinstance(change, DropOwned) and change.database is None
+        ),
+        *_drop_roles([change for change in changes if isinstance(change, DropRole)]),
     ]
 
 
@@ -292,6 +304,37 @@ def _remove_member(change: RemoveMember) -> Any:
     if change.grantor is not None:
         statement = sql.SQL("{} GRANTED BY {}").format(statement, role(change.grantor))
     return statement
+
+
+def _reassign(changes: Iterable[ReassignOwned]) -> Iterator[Statement]:
+    by_heir: Dict[RoleRef, List[ReassignOwned]] = defaultdict(list)
+    for change in changes:
+        by_heir[change.heir].append(change)
+    for heir, found in by_heir.items():
+        owners = _roles(change.role for change in found)
+        yield Statement(sql.SQL("REASSIGN OWNED BY {} TO {}").format(owners, role(heir)), tuple(found))
+
+
+def _drop_owned(change: DropOwned) -> Any:
+    statement = sql.SQL("DROP OWNED BY {}").format(role(change.role))
+    notes = []
+    if change.policies:
+        notes.append(f"deletes policies: {listed(change.policies, len(change.policies))}")
+    if change.destroyed_count:
+        notes.append(f"destroys: {listed(change.destroyed, change.destroyed_count)}")
+    return sql.SQL("{} {}").format(statement, remark("; ".join(notes))) if notes else statement
+
+
+def remark(words: str) -> Any:
+    """A comment inside a statement, which no name can end."""
+    # Comments nest in PostgreSQL, so an opening mark counts as well.
+    return sql.SQL("/* {} */").format(sql.SQL(words.replace("*/", "* /").replace("/*", "/ *")))
+
+
+def _drop_roles(changes: Sequence[DropRole]) -> Iterator[Statement]:
+    for start in range(0, len(changes), BATCH):
+        part = changes[start : start + BATCH]
+        yield Statement(sql.SQL("DROP ROLE {}").format(_roles(change.role for change in part)), tuple(part))
 
 
 def _create_schema(change: CreateSchema) -> Any:

@@ -455,12 +455,59 @@ options:
             choices:
               - present
               - absent
+  retirements:
+    description:
+      - Roles to drop, and how to empty them first. One that is already gone is no error.
+      - They are dropped only in the O(reconciliation_mode) V(authoritative); the other modes report them.
+      - What blocks the drop is found before the first statement, in every database of the cluster.
+    type: list
+    elements: dict
+    suboptions:
+      role:
+        description:
+          - The role to drop. It is not declared anywhere else in the manifest.
+        type: str
+        required: true
+      reassign_owned_to:
+        description:
+          - Who gets what the role owns in the connected database, and the databases and tablespaces that it owns (REASSIGN
+            OWNED).
+          - 'In effect when omitted: owned objects block the drop, or go with O(retirements[].drop_owned).'
+        type: str
+      drop_owned:
+        description:
+          - Whether the role's privileges, default privileges, policies and user mappings go by DROP OWNED.
+          - Without O(retirements[].reassign_owned_to) this also destroys the objects that the role owns in the connected
+            database. The plan names them.
+          - 'In effect when omitted: V(false).'
+        type: bool
+      terminate_sessions:
+        description:
+          - Whether the role's sessions are ended after the commit. Needs superuser or pg_signal_backend.
+          - 'In effect when omitted: V(false): open sessions block the drop.'
+        type: bool
+      all_databases:
+        description:
+          - Whether the role is emptied in every other database first, in a transaction of its own each.
+          - Then O(retirements[].reassign_owned_to) has to exist already, and a later failure does not undo what was committed
+            there.
+          - 'In effect when omitted: V(false): what the role has in other databases blocks the drop.'
+        type: bool
   scope:
     description:
       - What stays managed even when no rule names it, and what is never touched.
       - The patterns are shell-style (C(*), C(?), C([abc])), compared with case, and need a literal character.
     type: dict
     suboptions:
+      roles:
+        description:
+          - 'Patterns of roles that the manifest claims: undeclared ones that match are dropped in the O(reconciliation_mode)
+            V(authoritative).'
+          - Never dropped this way are roles with SUPERUSER or REPLICATION, roles with open sessions, members of a group
+            outside the manifest, the executor, and roles of PostgreSQL or of a managed service.
+          - 'In effect when omitted: V([]).'
+        type: list
+        elements: str
       schemas:
         description:
           - Patterns of schemas that stay managed after the last rule about them is deleted.

@@ -227,7 +227,9 @@ def judge(scene: dict[str, Any], connection: psycopg.Connection[Any], database: 
     if session_role and quietly(connection, f"SET LOCAL ROLE {q(session_role)}") is not None:
         session_role = None
     note(f"self_grant={scene['self_grant']!r} session_role={session_role!r}\n{scene['manifest']}")
-    state, scope, lookups = rooms["apply"].inspect(connection, policy, rooms["diff.passwords"].PasswordOptions())
+    state, scope, lookups = rooms["apply"].inspect(
+        connection, policy, rooms["diff.passwords"].PasswordOptions(), rooms["filters"].Options()
+    )
     options = rooms["filters"].Options(undeclared_grantees="revoke")
     outcome = rooms["plan"].make_plan(policy, state, scope, lookups, options)
     other = [problem for problem in outcome.problems if problem.code != "insufficient_privilege"]

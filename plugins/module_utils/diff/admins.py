@@ -28,18 +28,20 @@ from .memberships import OPTIONS, Edge
 Key = Tuple[int, int, int]
 
 
-def with_grantors(changes: Sequence[Change], state: State) -> List[Change]:
+def with_grantors(changes: Sequence[Change], state: State, leaving: AbstractSet[int] = frozenset()) -> List[Change]:
     """The changes with the grantor of each new row, and with what taking ADMIN away drags along.
 
-    A membership that was granted by somebody who loses ADMIN on the group goes with it. Where the plan keeps that
-    membership it is granted again first, in the name of somebody who stays, and then taken from the one who goes.
+    A membership that was granted by somebody who loses ADMIN on the group goes with it, or who is ``leaving``: dropped
+    by the plan. Where the plan keeps that membership it is granted again first, in the name of somebody who stays, and
+    then taken from the one who goes. Memberships of the dropped roles themselves go with them.
     """
     members = [change for change in changes if isinstance(change, (AddMember, RemoveMember))]
-    if state.server.version < 16 or not members:
+    if state.server.version < 16 or not (members or leaving):
         return list(changes)
-    groups = {change.group.oid for change in members}
-    rows = [row for row in state.memberships if row.group in groups]
-    fate = _fate(members, rows)
+    staying = [row for row in state.memberships if not {row.group, row.member} & leaving]
+    groups = {change.group.oid for change in members} | {row.group for row in staying if row.grantor in leaving}
+    rows = [row for row in state.memberships if row.group in groups and row.group not in leaving]
+    fate = _fate(members, rows, leaving)
     additions = {(change.group.oid, change.member.oid): change for change in members if isinstance(change, AddMember)}
     # A lowering of a row that now goes altogether would fail: the row is gone by then.
     removals = [
@@ -61,7 +63,7 @@ def with_grantors(changes: Sequence[Change], state: State) -> List[Change]:
             again = AddMember(state.ref(edge[0]), state.ref(edge[1]), options, "", exists=True)
             additions[edge] = _united(additions.get(edge, again), options)
     acting = acting_roles(state)
-    holders = _holders(groups, rows, fate)
+    holders = {place for place in _holders(groups, rows, fate) if place[1] not in leaving}
     granted = [_granted(change, fate.staying(edge), acting, holders, state) for edge, change in additions.items()]
     others = [change for change in changes if not isinstance(change, (AddMember, RemoveMember))]
     return [*others, *granted, *in_order(removals, rows, acting)]
@@ -102,7 +104,7 @@ class _Fate:
         return [row for row in self.rows.get(edge, ()) if _key(row) not in self.gone]
 
 
-def _fate(changes: Sequence[MemberChange], rows: Sequence[Membership]) -> _Fate:
+def _fate(changes: Sequence[MemberChange], rows: Sequence[Membership], leaving: AbstractSet[int]) -> _Fate:
     by_edge: Dict[Edge, List[Membership]] = defaultdict(list)
     for row in rows:
         by_edge[row.group, row.member].append(row)
@@ -126,7 +128,8 @@ def _fate(changes: Sequence[MemberChange], rows: Sequence[Membership]) -> _Fate:
     while True:
         left = [row for row in rows if _key(row) not in gone]
         able = admins | {(row.group, row.member) for row in left if row.admin and _key(row) not in powerless}
-        orphans = [row for row in left if (row.group, row.grantor) not in able]
+        able = {place for place in able if place[1] not in leaving}
+        orphans = [row for row in left if (row.group, row.grantor) not in able and row.member not in leaving]
         if not orphans:
             return _Fate(by_edge, gone, powerless, lowered, lost)
         for row in orphans:

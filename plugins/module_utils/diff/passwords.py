@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..authority.hints import compose
-from ..changes import Change, CommentRole, CreateStore, SetPassword, passwords_sent
+from ..changes import Change, CommentRole, CreateStore, DropRole, SetPassword, passwords_sent
 from ..keys import EXAMPLE
 from ..manifest.model import Password
 from ..passwords import MD5, SCRAM, fingerprint, matches, may_be_taken_as_verifier, verifier_kind
@@ -304,6 +304,7 @@ def record_work(
     names: Dict[int, str] = {oid: name for name, oid in created.items()}
     comments: Dict[int, Optional[str]] = {}
     commented: List[int] = []
+    dropped: List[int] = []
     for change in changes:
         if isinstance(change, SetPassword):
             oid = created.get(change.role.name, change.role.oid)
@@ -318,16 +319,19 @@ def record_work(
             oid = created.get(change.role.name, change.role.oid)
             comments[oid] = change.comment or None
             commented.append(oid)
+        elif isinstance(change, DropRole):
+            dropped.append(change.role.oid)
     if options.keyed:
         for oid, value in _moving(policy, state, options).items():
             if oid not in gone:
                 written.setdefault(oid, value)
-    return _work(written, gone, commented, comments, names, state, options)
+    return _work(written, gone, dropped, commented, comments, names, state, options)
 
 
 def _work(
     written: Mapping[int, bytes],
     gone: Sequence[int],
+    dropped: Sequence[int],
     commented: Sequence[int],
     comments: Mapping[int, Optional[str]],
     names: Mapping[int, str],
@@ -359,7 +363,7 @@ def _work(
                 whole[name_of(oid)] = join_comment(comment_of(oid), cluster, lines[oid].fingerprint)
             elif not keeps:
                 whole[name_of(oid)] = comment_of(oid)
-    delete = {*gone, *(written if to_comment else ())} & in_table
+    delete = {*gone, *dropped, *(written if to_comment else ())} & in_table
     if usable:
         delete |= set(facts.strays) - set(written)
     rows: Tuple[Tuple[int, bytes], ...] = () if to_comment else tuple(sorted(written.items()))

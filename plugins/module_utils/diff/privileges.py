@@ -18,6 +18,7 @@ from ..policy import Policy
 from ..privileges import DEFAULT_COVERS, PUBLIC, PUBLIC_OID
 from ..scope import Scope
 from ..state import Acl, Group, Members, Object, State
+from .retirements import Leaving
 from .targets import BoundRules, Grantees, Lookups, Wanted, privileges_of
 
 #: What one grantee may hold without being asked, and whether with grant option.
@@ -27,6 +28,7 @@ Permitted = Mapping[Tuple[int, str, Optional[str]], Mapping[int, Allowed]]
 
 _NOTHING = Wanted()
 _NO_ACL = Acl(frozenset())
+_NOBODY = Leaving()
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,9 @@ def column_groups(state: State, rules: BoundRules, lookups: Lookups) -> Iterator
 
 
 def privilege_changes(
-    policy: Policy, state: State, scope: Scope, rules: BoundRules, lookups: Lookups
+    policy: Policy, state: State, scope: Scope, rules: BoundRules, lookups: Lookups, leaving: Leaving = _NOBODY
 ) -> Tuple[List[Union[Grant, Revoke]], List[Bucket], List[str]]:
-    """Every difference of privileges on objects.
+    """Every difference of privileges on objects. What a role that goes leaves to an heir is judged as the heir's.
 
     Beside the changes: the buckets in which somebody else than the owner gave something, and warnings about rules that
     can never do anything.
@@ -94,8 +96,8 @@ def privilege_changes(
             if not managed and not grantees:
                 continue
             allowed = (
-                permitted.get((group.owner, group.kind, schema), {}),
-                permitted.get((group.owner, group.kind, None), {}),
+                permitted.get((leaving.owner(group.owner), group.kind, schema), {}),
+                permitted.get((leaving.owner(group.owner), group.kind, None), {}),
             )
             differences = list(_differences(group, grantees, allowed if group.column is None else (), managed))
             if named.get(group.owner, _NOTHING).absent:

@@ -28,12 +28,13 @@ from .model import (
     ObjectEntry,
     Password,
     ProfileEntry,
+    RetirementEntry,
     RoleEntry,
     SchemaEntry,
     ScopeEntry,
 )
 from .settings import parameter_name
-from .spec import DEFAULT_ROLE_PATTERN, PASSWORD_FIELDS, ROLE_ATTRIBUTES, SECTIONS, SECTIONS_NOT_YET, Option
+from .spec import DEFAULT_ROLE_PATTERN, PASSWORD_FIELDS, ROLE_ATTRIBUTES, SECTIONS, Option
 from .texts import Refused, check_name, show
 from .validate import Fields, Item, Judge, canonical_privileges, no_text
 
@@ -45,22 +46,20 @@ _OID_MAX = 4294967295
 class Part:
     """One source of a manifest: the options, or one file.
 
-    ``manifest`` holds what is usable of it. ``given``: the sections that it has, with their places. ``retired``: roles
-    that it retires, with the places.
+    ``manifest`` holds what is usable of it. ``given``: the sections that it has, with their places.
     """
 
     manifest: Manifest
     given: Mapping[str, str] = field(default_factory=dict)
-    retired: Tuple[Tuple[str, str], ...] = ()
 
 
 def sections_holder(extra: Optional[Mapping[str, Option]] = None) -> Option:
     """The sections as one dict to judge."""
-    return {"options": {**SECTIONS, **(extra or {})}, "not_yet": SECTIONS_NOT_YET}
+    return {"options": {**SECTIONS, **(extra or {})}}
 
 
-def part(judge: Judge, raw: Mapping[Any, Any], fields: Fields) -> Part:
-    """What one source declares. ``raw`` is only asked for sections that are not supported yet."""
+def part(judge: Judge, fields: Fields) -> Part:
+    """What one source declares."""
     scope: Optional[Fields] = fields["scope"]
     pattern: Optional[str] = fields["role_pattern"]
     grants = [(item, _grant(judge, item)) for item in fields.items("grants")]
@@ -76,7 +75,11 @@ def part(judge: Judge, raw: Mapping[Any, Any], fields: Fields) -> Part:
         ),
         grants=_some(entry for _item, entry in grants),
         default_privileges=tuple(_default_privilege(judge, item) for item in fields.items("default_privileges")),
+        retirements=tuple(
+            _retirement(judge, item) for item in fields.items("retirements") if item.value["role"] is not None
+        ),
         scope=ScopeEntry(
+            roles=_texts(scope, "roles"),
             schemas=_texts(scope, "schemas"),
             ignore_roles=_texts(scope, "ignore_roles"),
         ),
@@ -90,7 +93,6 @@ def part(judge: Judge, raw: Mapping[Any, Any], fields: Fields) -> Part:
     return Part(
         manifest=manifest,
         given={name: judge.source(name) for name in fields.values},
-        retired=_retired(judge, raw),
     )
 
 
@@ -159,6 +161,31 @@ def _membership(judge: Judge, item: Item) -> MembershipEntry:
         source=judge.source(fields.path),
         members=_members(judge, fields.items("members")),
         exclusive=bool(fields["exclusive"]),
+    )
+
+
+def _retirement(judge: Judge, item: Item) -> RetirementEntry:
+    fields: Fields = item.value
+    role: str = fields["role"]
+    target: Optional[str] = fields["reassign_owned_to"]
+    if privileges.is_predefined(role) or privileges.is_provider(role):
+        whose = "PostgreSQL's own" if privileges.is_predefined(role) else "looked after by a managed service"
+        judge.report(fields.place("role"), f"{show(role)} cannot be retired: it is {whose}", role=role)
+    if target == role:
+        judge.report(fields.place("reassign_owned_to"), f"{show(role)} cannot inherit from itself", role=role)
+    if fields["all_databases"] and target is None and not fields["drop_owned"]:
+        judge.report(
+            fields.place("all_databases"),
+            "says where to empty the role, and neither reassign_owned_to nor drop_owned says how",
+            role=role,
+        )
+    return RetirementEntry(
+        role=role,
+        source=judge.source(fields.path),
+        reassign_owned_to=target,
+        drop_owned=bool(fields["drop_owned"]),
+        terminate_sessions=bool(fields["terminate_sessions"]),
+        all_databases=bool(fields["all_databases"]),
     )
 
 
@@ -384,16 +411,4 @@ def _default_grant(judge: Judge, item: Item, in_schema: bool, profile: bool = Fa
         source=judge.source(fields.path),
         present=present,
         with_grant_option=option,
-    )
-
-
-def _retired(judge: Judge, raw: Mapping[Any, Any]) -> Tuple[Tuple[str, str], ...]:
-    """Roles under ``retirements``: not supported yet, but one of their rules holds already."""
-    found = raw.get("retirements")
-    if not isinstance(found, (list, tuple)):
-        return ()
-    return tuple(
-        (entry["role"], judge.source(f"retirements[{number}].role"))
-        for number, entry in enumerate(found)
-        if isinstance(entry, Mapping) and isinstance(entry.get("role"), str)
     )

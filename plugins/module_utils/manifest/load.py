@@ -20,7 +20,7 @@ from . import files
 from .build import Part, part, sections_holder
 from .model import Manifest
 from .passwords import of_option, with_environment
-from .spec import CONNECTION_NAMES, MANIFEST_OPTIONS, OPTIONS_NOT_YET, RUN_OPTIONS, SECTIONS, SECTIONS_NOT_YET
+from .spec import CONNECTION_NAMES, MANIFEST_OPTIONS, OPTIONS_NOT_YET, RUN_OPTIONS, SECTIONS
 from .texts import show
 from .validate import Fields, Judge, Suggester, join
 
@@ -77,7 +77,7 @@ def _draft(raw: Mapping[str, Any], secrets: Secrets) -> Draft:
     if raw.get("manifest_files") is None:
         return _draft_options(raw)
     judge = Judge()
-    both = [name for name in (*SECTIONS, *SECTIONS_NOT_YET) if raw.get(name) is not None]
+    both = [name for name in SECTIONS if raw.get(name) is not None]
     if both:
         judge.report(
             "manifest_files",
@@ -101,7 +101,7 @@ def _top_level(judge: Judge, raw: Mapping[str, Any]) -> None:
     suggester = Suggester(known)
     for key, value in raw.items():
         name = str(key)
-        if name in known or name in SECTIONS_NOT_YET or name.startswith("_ansible_"):
+        if name in known or name.startswith("_ansible_"):
             continue
         if name in OPTIONS_NOT_YET:
             if value is not None:
@@ -114,12 +114,12 @@ def _draft_options(raw: Mapping[str, Any]) -> Draft:
     judge = Judge()
     _top_level(judge, raw)
     holder = sections_holder({"assume_roles": MANIFEST_OPTIONS["assume_roles"]})
-    mine = {key: value for key, value in raw.items() if key in holder["options"] or key in SECTIONS_NOT_YET}
+    mine = {key: value for key, value in raw.items() if key in holder["options"]}
     fields = judge.fields(mine, holder, "")
     if fields is None:
         return Draft(Manifest(), tuple(judge.problems))
     assumed = frozenset(item.value for item in fields.items("assume_roles"))
-    manifest, problems = _compose([part(judge, mine, fields)], assumed, {})
+    manifest, problems = _compose([part(judge, fields)], assumed, {})
     return Draft(manifest, (*judge.problems, *problems))
 
 
@@ -159,7 +159,7 @@ def _draft_files(paths: Sequence[str], assume_roles: Any, secrets: Secrets, judg
             secrets.add_all(of_roles(content.get("roles")))
             found = reader.fields(_without_options(reader, content), sections_holder(), "")
             if found is not None:
-                parts.append(part(reader, content, found))
+                parts.append(part(reader, found))
         problems.extend(reader.problems)
     manifest, more = _compose(parts, assumed, {label: path for path, label in labels.items()})
     if len(parts) < len(usable):
@@ -214,21 +214,6 @@ def _compose(
                 twice.once(("owner", schema.name), f"{schema.source}.owner", text, role=schema.owner)
         if len(parts) > 1:
             _once_across(number, manifest, twice)
-    overrides = {
-        role.name: role.source
-        for one in parts
-        for role in one.manifest.roles
-        if role.privilege_reconciliation is not None
-    }
-    for one in parts:
-        for name, place in one.retired:
-            if name in overrides:
-                twice.problem(
-                    place,
-                    f"the role {show(name)} is retired here and carries privilege_reconciliation in {overrides[name]}:"
-                    " a role cannot be kept from losing privileges and be retired",
-                    role=name,
-                )
     manifests = [one.manifest for one in parts]
     return (
         Manifest(
@@ -241,8 +226,10 @@ def _compose(
             memberships=tuple(item for one in manifests for item in one.memberships),
             grants=tuple(item for one in manifests for item in one.grants),
             default_privileges=tuple(item for one in manifests for item in one.default_privileges),
+            retirements=tuple(item for one in manifests for item in one.retirements),
             scope=replace(
                 Manifest().scope,
+                roles=tuple(item for one in manifests for item in one.scope.roles),
                 schemas=tuple(item for one in manifests for item in one.scope.schemas),
                 ignore_roles=tuple(item for one in manifests for item in one.scope.ignore_roles),
             ),

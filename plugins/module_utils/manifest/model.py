@@ -166,9 +166,22 @@ class SchemaEntry:
 
 
 @dataclass(frozen=True)
+class RetirementEntry:
+    """One item of ``retirements``."""
+
+    role: str
+    source: str
+    reassign_owned_to: Optional[str] = None
+    drop_owned: bool = False
+    terminate_sessions: bool = False
+    all_databases: bool = False
+
+
+@dataclass(frozen=True)
 class ScopeEntry:
     """``scope``: shell-style patterns."""
 
+    roles: Tuple[str, ...] = ()
     schemas: Tuple[str, ...] = ()
     ignore_roles: Tuple[str, ...] = ()
 
@@ -185,6 +198,7 @@ class Manifest:
     memberships: Tuple[MembershipEntry, ...] = ()
     grants: Tuple[GrantEntry, ...] = ()
     default_privileges: Tuple[DefaultPrivilegeEntry, ...] = ()
+    retirements: Tuple[RetirementEntry, ...] = ()
     scope: ScopeEntry = field(default_factory=ScopeEntry)
     assume_roles: FrozenSet[str] = frozenset()
     #: The option ``passwords``, by role.

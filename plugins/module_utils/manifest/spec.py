@@ -16,22 +16,18 @@ An option is written as AnsibleModule wants it, plus keys that only this collect
 - ``about``: the key of an item that names the role the item is about. ``secret``: no message shows an item that is not
   even a dict, because it may hold a password.
 - ``refused``: keys that are wrong here, with what to say. ``choice_notes``: the same for choices.
-- ``not_yet``: keys that the collection knows and does not support yet, with which values of them that concerns.
 
 No option of the manifest has ``default``: then an omitted one could not be told from a given one.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Mapping, Tuple
+from typing import Any, Dict, FrozenSet, Tuple
 
 from ..privileges import KIND_ALIASES, KINDS
 
 Option = Dict[str, Any]
 Options = Dict[str, Option]
-
-#: For ``not_yet``: anything but null and an empty list or dict.
-NONEMPTY = "nonempty"
 
 DEFAULT_ROLE_PATTERN = "{schema}-{profile}"
 
@@ -685,6 +681,59 @@ SECTIONS: Options = {
             },
         },
     },
+    "retirements": {
+        "type": "list",
+        "elements": "dict",
+        "about": "role",
+        "in_effect": "none",
+        "description": [
+            "Roles to drop, and how to empty them first. One that is already gone is no error.",
+            "They are dropped only in the O(reconciliation_mode) V(authoritative); the other modes report them.",
+            "What blocks the drop is found before the first statement, in every database of the cluster.",
+        ],
+        "options": {
+            "role": {
+                "type": "str",
+                "required": True,
+                "judge": "role",
+                "description": ["The role to drop. It is not declared anywhere else in the manifest."],
+            },
+            "reassign_owned_to": {
+                "type": "str",
+                "judge": "role",
+                "in_effect": "owned objects block the drop, or go with O(retirements[].drop_owned)",
+                "description": [
+                    "Who gets what the role owns in the connected database, and the databases and tablespaces that it"
+                    " owns (REASSIGN OWNED).",
+                ],
+            },
+            "drop_owned": {
+                "type": "bool",
+                "in_effect": "V(false)",
+                "description": [
+                    "Whether the role's privileges, default privileges, policies and user mappings go by DROP OWNED.",
+                    "Without O(retirements[].reassign_owned_to) this also destroys the objects that the role owns in"
+                    " the connected database. The plan names them.",
+                ],
+            },
+            "terminate_sessions": {
+                "type": "bool",
+                "in_effect": "V(false): open sessions block the drop",
+                "description": [
+                    "Whether the role's sessions are ended after the commit. Needs superuser or pg_signal_backend.",
+                ],
+            },
+            "all_databases": {
+                "type": "bool",
+                "in_effect": "V(false): what the role has in other databases blocks the drop",
+                "description": [
+                    "Whether the role is emptied in every other database first, in a transaction of its own each.",
+                    "Then O(retirements[].reassign_owned_to) has to exist already, and a later failure does not undo"
+                    " what was committed there.",
+                ],
+            },
+        },
+    },
     "scope": {
         "type": "dict",
         "in_effect": "none",
@@ -692,8 +741,19 @@ SECTIONS: Options = {
             "What stays managed even when no rule names it, and what is never touched.",
             "The patterns are shell-style (C(*), C(?), C([abc])), compared with case, and need a literal character.",
         ],
-        "not_yet": {"roles": NONEMPTY},
         "options": {
+            "roles": {
+                "type": "list",
+                "elements": "str",
+                "judge": "pattern",
+                "in_effect": "V([])",
+                "description": [
+                    "Patterns of roles that the manifest claims: undeclared ones that match are dropped in the"
+                    " O(reconciliation_mode) V(authoritative).",
+                    "Never dropped this way are roles with SUPERUSER or REPLICATION, roles with open sessions, members"
+                    " of a group outside the manifest, the executor, and roles of PostgreSQL or of a managed service.",
+                ],
+            },
             "schemas": {
                 "type": "list",
                 "elements": "str",
@@ -714,9 +774,6 @@ SECTIONS: Options = {
         },
     },
 }
-
-#: Sections that are known and not supported yet.
-SECTIONS_NOT_YET: Mapping[str, str] = {"retirements": NONEMPTY}
 
 #: Everything about the manifest that the module takes.
 MANIFEST_OPTIONS: Options = {

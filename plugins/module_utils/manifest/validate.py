@@ -19,7 +19,7 @@ from .. import privileges
 from ..masking import by_chance
 from ..problems import MANIFEST_INVALID, NOT_SUPPORTED, Problem
 from . import settings
-from .spec import NONEMPTY, Option, Options
+from .spec import Option, Options
 from .texts import TEXTS, Refused, Unplain, check_name, describe, show
 
 #: How many comparisons the search for nearest names may cost in one run.
@@ -217,11 +217,6 @@ class Judge:
         if isinstance(key, str):
             if key in aliases:
                 return aliases[key]
-            not_yet: Mapping[str, str] = holder.get("not_yet", {})
-            if key in not_yet:
-                if item is not None and not (not_yet[key] == NONEMPTY and item in ([], {})):
-                    self.not_yet(place, show(key))
-                return None
             if key in holder.get("refused", {}):
                 if item is not None:
                     self.report(place, holder["refused"][key])
@@ -359,7 +354,7 @@ class Judge:
         if not isinstance(raw, Mapping):
             self.report(path, f"must be a dict, not {describe(raw)}")
             return BROKEN
-        holder: Option = {"options": option["values"], "not_yet": option.get("not_yet", {})}
+        holder: Option = {"options": option["values"]}
         found: Dict[str, Fields] = {}
         for key, item in raw.items():
             place = join(path, key)

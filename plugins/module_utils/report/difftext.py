@@ -24,9 +24,12 @@ from ..changes import (
     CommentRole,
     CreateRole,
     CreateSchema,
+    DropOwned,
+    DropRole,
     Grant,
     GrantDefault,
     Plan,
+    ReassignOwned,
     RemoveMember,
     Revoke,
     RevokeDefault,
@@ -61,6 +64,7 @@ def diff_of(plan: Plan, database: str) -> List[Dict[str, str]]:
         ("schemas", _schemas(plan)),
         ("grants", _grants(plan)),
         ("default_privileges", _defaults(plan)),
+        ("retirements", _possessions(plan)),
     )
     for title, (old, new) in sections:
         for side, lines in ((before, old), (after, new)):
@@ -131,7 +135,28 @@ def _roles(plan: Plan) -> Sides:
             if not change.created:
                 old.setdefault(change.role.name, {})
             new.setdefault(change.role.name, {})["password"] = "(removed)" if change.clear else "(changed)"
+        elif isinstance(change, DropRole):
+            old.setdefault(change.role.name, {})
     return _mappings("name", old), _mappings("name", new)
+
+
+def _possessions(plan: Plan) -> Sides:
+    """What roles that go leave behind: whose it becomes, or that it is destroyed."""
+    old: Lines = []
+    new: Lines = []
+    for change in plan.changes:
+        if isinstance(change, (ReassignOwned, DropOwned)):
+            place = [] if change.database is None else [("database", change.database)]
+        if isinstance(change, ReassignOwned):
+            new.append(f"- {mapping([*place, ('role', change.role.name), ('reassign_owned_to', change.heir.name)])}")
+        elif isinstance(change, DropOwned):
+            lost: List[Tuple[str, Any]] = [("policies", change.policies)] if change.policies else []
+            if change.destroyed_count:
+                rest = change.destroyed_count - len(change.destroyed)
+                lost.append(("objects", [*change.destroyed, *([f"and {rest} more"] if rest > 0 else [])]))
+            if lost:
+                old.append(f"- {mapping([*place, ('role', change.role.name), *lost])}")
+    return old, new
 
 
 def _attributes(attributes: Mapping[str, Any]) -> Dict[str, Any]:

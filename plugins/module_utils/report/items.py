@@ -19,8 +19,11 @@ from ..changes import (
     CommentRole,
     CreateRole,
     CreateSchema,
+    DropOwned,
+    DropRole,
     Grant,
     GrantDefault,
+    ReassignOwned,
     RemoveMember,
     Revoke,
     RevokeDefault,
@@ -47,6 +50,9 @@ _NAMES = {
     Revoke: "revoke",
     GrantDefault: "grant_default_privilege",
     RevokeDefault: "revoke_default_privilege",
+    ReassignOwned: "reassign_owned",
+    DropOwned: "drop_owned",
+    DropRole: "drop_role",
 }
 
 
@@ -157,7 +163,7 @@ def _withheld(item: Withheld, change: Change, described: Optional[Dict[str, Any]
         described = {**object_of(change.kind, change.schema, None), "owner": change.owner.name}
     elif isinstance(change, (AddMember, RemoveMember)):
         role, described = change.member.name, object_of("role", None, change.group.name)
-    elif isinstance(change, (CreateRole, AlterRole, CommentRole, SetConfig, SetPassword)):
+    elif isinstance(change, (CreateRole, AlterRole, CommentRole, SetConfig, SetPassword, DropRole)):
         role, described = change.role.name, object_of("role", None, change.role.name)
     elif isinstance(change, (CreateSchema, AlterSchemaOwner)):
         owner = change.owner

@@ -20,6 +20,7 @@ from ..changes import (
     CreateRole,
     CreateSchema,
     CreateStore,
+    DropRole,
     Grant,
     GrantDefault,
     Plan,
@@ -47,7 +48,7 @@ def summary(plan: Plan) -> Dict[str, Any]:
     added: Set[Tuple[int, int]] = set()
     altered: Set[Tuple[int, int]] = set()
     removed: Set[Tuple[int, int]] = set()
-    passwords = 0
+    passwords = dropped = 0
     schemas = {"created": 0, "owner_changed": 0}
     grants = {"granted": 0, "revoked": 0}
     defaults = {"granted": 0, "revoked": 0}
@@ -58,6 +59,8 @@ def summary(plan: Plan) -> Dict[str, Any]:
             roles["altered"].add(change.role.oid)
         elif isinstance(change, SetPassword):
             passwords += 1
+        elif isinstance(change, DropRole):
+            dropped += 1
         elif isinstance(change, AddMember):
             if change.raised or not change.exists:
                 (altered if change.exists else added).add((change.group.oid, change.member.oid))
@@ -84,7 +87,7 @@ def summary(plan: Plan) -> Dict[str, Any]:
         "roles": {
             "created": len(roles["created"]),
             "altered": len(roles["altered"] - roles["created"]),
-            "dropped": 0,
+            "dropped": dropped,
         },
         "passwords": {"set": passwords},
         "memberships": {"added": len(added), "altered": len(altered - added), "removed": len(removed)},

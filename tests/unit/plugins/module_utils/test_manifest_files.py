@@ -403,15 +403,6 @@ def test_files_of_one_name_go_by_their_whole_path(tmp_path: Path) -> None:
     assert [problem.path for problem in caught.value.problems] == [f"{path}: roles[0].name" for path in paths]
 
 
-def test_the_override_and_a_retirement_in_two_files(tmp_path: Path) -> None:
-    found = problems(tmp_path, "roles: [{name: old, privilege_reconciliation: additive}]", "retirements: [{role: old}]")
-    assert [(problem.path, problem.code) for problem in found] == [
-        ("b.yml: retirements", "not_supported"),
-        ("b.yml: retirements[0].role", "manifest_invalid"),
-    ]
-    assert "a.yml: roles[0]" in found[1].message
-
-
 def test_problems_of_all_files_and_between_them_come_at_once(tmp_path: Path) -> None:
     paths = [
         write(tmp_path, "roles: [{name: app, lgin: true}]\nschemas: [{name: s, profiles: [edtor]}]", "a.yml"),

@@ -70,12 +70,13 @@ def members_back(plan: Plan, before: State, after: State) -> Tuple[List[Change],
     if not any(isinstance(change, (AddMember, RemoveMember)) for change in plan.changes):
         return [], [], []
     version = before.server.version
-    old = {_edge(row, version): row for row in before.memberships}
+    rows_before = {_edge(row, version): row for row in before.memberships}
     # What comes by itself with a role that the plan makes goes with the role.
-    automatic = {_edge(row, version) for row in after.memberships} - old.keys()
+    automatic = {_edge(row, version) for row in after.memberships} - rows_before.keys()
     new = _rows_after(plan, after)
     present = {(row.group, row.member) for row in new.values()}
     namer = _Namer(before, after)
+    old = _within_reach(rows_before, new, namer, version)
     additions: List[AddMember] = []
     removals: List[RemoveMember] = []
     for edge in sorted({*old, *new}, key=lambda key: (key[0], key[1], key[2] or 0)):
@@ -114,6 +115,20 @@ def members_back(plan: Plan, before: State, after: State) -> Tuple[List[Change],
     return first, last, [*namer.notes, *(problem.text for problem in circles)]
 
 
+def _within_reach(
+    was: Mapping[_Edge, Membership], new: Mapping[_Edge, Membership], namer: _Namer, version: int
+) -> Mapping[_Edge, Membership]:
+    """The rows as they can be again: where nobody can act as the grantor, the executor's own row takes the place."""
+    if version < 16:
+        return was
+    rows = {edge: row for edge, row in was.items() if new.get(edge) == row or namer.may_name(row)}
+    for edge in [edge for edge in was if edge not in rows]:
+        row = namer.instead(was[edge])
+        own = rows.get(_edge(row, version), row)
+        rows[_edge(row, version)] = _with(own, {name: True for name, value in _options(row).items() if value})
+    return rows
+
+
 class _Namer:
     """In whose name a membership comes back."""
 
@@ -147,12 +162,22 @@ class _Namer:
             return None
         if self.may_name(row):
             return self._after.ref(row.grantor)
+        self._note(row, self._own)
+        return None
+
+    def instead(self, row: Membership) -> Membership:
+        """The same row as the executor can grant it."""
+        able = [role for role in self._acting if (row.group, role) in self._admins]
+        own = self._own if self._superuser or not able else able[0]
+        self._note(row, own)
+        return replace(row, grantor=own)
+
+    def _note(self, row: Membership, own: int) -> None:
         group, member, grantor = (self._after.ref(oid).name for oid in (row.group, row.member, row.grantor))
         self.notes.append(
             f"the membership of {member} in {group} was granted by {grantor}; it comes back as granted by "
-            f"{self._after.ref(self._own).name}"
+            f"{self._after.ref(own).name}"
         )
-        return None
 
     def depth(self, change: AddMember) -> int:
         """How far the change's grantor is from the first one of the group: who grants has to hold ADMIN by then."""

@@ -10,7 +10,12 @@ from dataclasses import replace
 from typing import Any, Dict, List, Tuple
 
 import pytest
-from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import CreateStore, Plan, SetPassword
+from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import (
+    CreateStore,
+    Plan,
+    RemoveMember,
+    SetPassword,
+)
 from ansible_collections.pg_access.reconcile.plugins.module_utils.undo.way import Undo, undo_of
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import (
     World,
@@ -195,6 +200,22 @@ def test_a_membership_comes_back_from_its_grantor(version: int, statements: List
         "memberships": [{"role": "g", "members": [{"name": "x", "admin": True}]}],
     }
     assert back(world, manifest) == statements
+
+
+def test_a_membership_whose_grantor_is_out_of_reach_comes_back_from_the_executor() -> None:
+    world = World(17, executor="cr")
+    world.role("cr", createrole=True)
+    world.member("cr", "g", admin=True)
+    world.member("m", "g", by="cr")
+    world.member("m", "g", by="x", admin=True, inherit=False)
+    world.member("x", "g", admin=True)
+    outcome = world.outcome({})
+    g, m = world.ref("g"), world.ref("m")
+    # As DROP OWNED would do it, say: no plan of a login takes what it may not give.
+    plan = Plan(changes=(RemoveMember(g, m, world.ref("x")),))
+    undo = undo_of(plan, world.state, outcome.after, outcome.powers)
+    assert written(undo) == ['GRANT "g" TO "m" WITH ADMIN OPTION']
+    assert undo.left == ("the membership of m in g was granted by x; it comes back as granted by cr",)
 
 
 def test_a_row_that_got_another_grantor_before_16_is_made_anew() -> None:

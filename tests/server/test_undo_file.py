@@ -362,3 +362,93 @@ def test_a_role_that_gave_itself_something(db: Database, undo: Path) -> None:
     table = "INSERT ON s.t"
     assert db.acl("s.t") == {f"postgres={db.full}/postgres", "a=a*/postgres", "b=a*/a", "a=a*/a"}, table
     assert back(db, undo, {"schemas": [{"name": "s"}]}) == []
+
+
+# ---- roles that go
+
+
+RETIRED = [
+    "CREATE ROLE old LOGIN", "CREATE ROLE heir", "CREATE ROLE x", "CREATE ROLE y", "CREATE ROLE g", "GRANT g TO old",
+    "CREATE SCHEMA s", "CREATE SCHEMA mine AUTHORIZATION old", "CREATE TABLE s.t (a int)", "CREATE TABLE s.u (a int)",
+    "ALTER TABLE s.u OWNER TO old", "GRANT USAGE ON SCHEMA s TO PUBLIC",
+    "GRANT SELECT ON s.t TO old WITH GRANT OPTION", "GRANT INSERT ON s.t TO old",
+    "SET ROLE old", "GRANT SELECT ON s.t TO x", "GRANT SELECT ON s.u TO y", "GRANT SELECT ON s.t TO y", "RESET ROLE",
+    "ALTER DEFAULT PRIVILEGES FOR ROLE old IN SCHEMA s GRANT SELECT ON TABLES TO x",
+    "ALTER DEFAULT PRIVILEGES FOR ROLE heir IN SCHEMA s GRANT SELECT ON TABLES TO old",
+]  # fmt: skip
+RETIREMENT = {
+    "roles": [{"name": name} for name in ("heir", "x", "y")],
+    "schemas": [{"name": "s"}],
+    "grants": [
+        {"role": "x", "privileges": ["SELECT"], "object": {"type": "table", "schema": "s", "name": "t"}},
+        {"role": "x", "privileges": ["UPDATE"], "object": {"type": "table", "schema": "s", "name": "*"}},
+    ],
+    "retirements": [{"role": "old", "reassign_owned_to": "heir", "drop_owned": True}],
+}
+
+
+def test_what_is_left_of_a_retirement_comes_back(db: Database, undo: Path) -> None:
+    db.sql(*RETIRED)
+    plan = undo.with_name("plan.sql")
+    result = db.reconcile(RETIREMENT, undo_file=str(undo), plan_file=str(plan))
+    assert not result.failed, result
+    assert "old" not in db.roles()
+    db.runs(undo)
+    assert db.acl("s.t") == {f"postgres={db.full}/postgres", "x=r/postgres", "y=r/postgres"}
+    assert db.acl("s.u") == {f"heir={db.full}/heir", "y=r/heir"}
+    assert db.query("SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'mine'") == [("heir",)]
+    listed = left(undo)
+    for words in (
+        "role old is dropped: its attributes, password, settings, comment and memberships are gone",
+        "what role old owned belongs to heir",
+        "the privileges of role old, and those it gave, are gone",
+        "SELECT on table s.t was granted to y by old; it comes back as granted by postgres",
+    ):
+        assert words in listed
+    text = plan.read_text()
+    assert '-- retirements[0]\nREASSIGN OWNED BY "old" TO "heir";\nDROP OWNED BY "old";\nDROP ROLE "old";' in text
+
+
+def test_the_script_of_a_retirement_ends_as_the_apply(server: Cluster, runner: Runner, tmp_path: Path) -> None:
+    ends = []
+    for by_hand in (True, False):
+        db = Database(server, runner)
+        try:
+            db.sql(*RETIRED)
+            plan = tmp_path / "plan.sql"
+            assert not db.reconcile(RETIREMENT, check=by_hand, plan_file=str(plan)).failed
+            if by_hand:
+                db.runs(plan)
+            assert db.reconcile(RETIREMENT).sql == []
+            ends.append(everything(db))
+        finally:
+            db.close()
+    assert not differences(*ends)
+
+
+def test_a_schema_whose_old_owner_is_dropped_stays_with_the_new_one(db: Database, undo: Path) -> None:
+    db.sql("CREATE ROLE old", "CREATE ROLE x", "CREATE SCHEMA s AUTHORIZATION old", "GRANT USAGE ON SCHEMA s TO x")
+    manifest = {
+        "roles": [{"name": "new"}],
+        "schemas": [{"name": "s", "owner": "new"}],
+        "retirements": [{"role": "old"}],
+    }
+    manifest["roles"] = [{"name": "new"}]
+    db.sql("CREATE ROLE new")
+    result = db.reconcile(manifest, undo_file=str(undo), undeclared_grantees="revoke")
+    assert not result.failed, result
+    assert "schema s belonged to old, which is dropped" in left(undo)
+    db.runs(undo)
+    assert db.acl("s", "schema") == {"new=UC/new", "x=U/new"}
+
+
+def test_memberships_that_a_dropped_role_granted_come_back_from_the_executor(db: Database, undo: Path) -> None:
+    db.sql("CREATE ROLE g", "CREATE ROLE m", "CREATE ROLE old", "GRANT g TO old WITH ADMIN OPTION")
+    db.sql("SET ROLE old", "GRANT g TO m", "RESET ROLE")
+    manifest = {"roles": [{"name": "g"}], "retirements": [{"role": "old", "drop_owned": True}]}
+    result = db.reconcile(manifest, undo_file=str(undo))
+    assert not result.failed, result
+    assert db.members("g") == set()
+    db.runs(undo)
+    assert db.members("g") == {"m"}
+    assert "the membership of m in g was granted by old; it comes back as granted by postgres" in left(undo)

@@ -13,6 +13,7 @@ from typing import Dict, Iterator, List, Mapping, Optional, Set, Tuple, Union
 
 from ..changes import Change, CreateSchema, GrantDefault, Plan, RevokeDefault, of_sort
 from ..state import Acl, RoleRef, State, default_acl
+from .entries import Gone
 
 #: Owner, schema name or None for the global layer, and kind.
 _Layer = Tuple[RoleRef, Optional[str], str]
@@ -21,6 +22,7 @@ _Layer = Tuple[RoleRef, Optional[str], str]
 def defaults_back(plan: Plan, before: State) -> List[Change]:
     """What leads from the layers as the plan makes them to those that were found."""
     created = {change.name for change in of_sort(plan, CreateSchema)}
+    gone = Gone.of(plan).roles
     rows: Dict[Tuple[int, Optional[str], str], Acl] = {}
     for row in before.default_acls:
         schema = None if row.schema is None else before.schemas.get(row.schema)
@@ -31,7 +33,7 @@ def defaults_back(plan: Plan, before: State) -> List[Change]:
     # Grants run before revokes.
     ordered: List[Union[GrantDefault, RevokeDefault]] = [*of_sort(plan, GrantDefault), *of_sort(plan, RevokeDefault)]
     for change in ordered:
-        if change.schema in created:
+        if change.schema in created or change.owner.oid in gone:
             continue
         layer = (change.owner, change.schema, change.kind)
         if layer not in was:
@@ -52,7 +54,9 @@ def defaults_back(plan: Plan, before: State) -> List[Change]:
                 now[place] = False
     changes: List[Change] = []
     for layer, entries_before in was.items():
-        changes.extend(_default_layer(layer, held[layer], entries_before))
+        now = {place: option for place, option in held[layer].items() if place[0].oid not in gone}
+        then = {place: option for place, option in entries_before.items() if place[0].oid not in gone}
+        changes.extend(_default_layer(layer, now, then))
     return changes
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Dict, FrozenSet, List, Mapping, Optional, Tuple
 
-from ..changes import AddMember, Change, Plan, RemoveMember
+from ..changes import AddMember, Change, DropRole, Plan, RemoveMember
 from ..diff.admins import acting_roles, in_order
 from ..diff.circles import without_circles
 from ..privileges import BOOTSTRAP_OID
 from ..state import Membership, RoleRef, State
+from .entries import Gone
 
 #: Group and member, and from PostgreSQL 16 on the grantor; before, a membership is one row.
 _Edge = Tuple[int, int, Optional[int]]
@@ -67,15 +68,21 @@ def _options(row: Membership) -> Dict[str, bool]:
 
 def members_back(plan: Plan, before: State, after: State) -> Tuple[List[Change], List[Change], List[str]]:
     """The memberships that come back, with those that have to make room for them; those that go last; and notes."""
-    if not any(isinstance(change, (AddMember, RemoveMember)) for change in plan.changes):
+    if not any(isinstance(change, (AddMember, RemoveMember, DropRole)) for change in plan.changes):
         return [], [], []
+    gone = Gone.of(plan).roles
     version = before.server.version
-    rows_before = {_edge(row, version): row for row in before.memberships}
+    # A dropped role takes its memberships along.
+    lasting = [row for row in before.memberships if not {row.group, row.member} & gone]
+    rows_before = {_edge(row, version): row for row in lasting}
     # What comes by itself with a role that the plan makes goes with the role.
-    automatic = {_edge(row, version) for row in after.memberships} - rows_before.keys()
-    new = _rows_after(plan, after)
+    automatic = {_edge(row, version) for row in after.memberships} - {_edge(row, version) for row in before.memberships}
+    new = {edge: row for edge, row in _rows_after(plan, after).items() if not {row.group, row.member} & gone}
+    if version >= 16:
+        # Every row has a grantor that is there.
+        new = {edge: row for edge, row in new.items() if row.grantor not in gone}
     present = {(row.group, row.member) for row in new.values()}
-    namer = _Namer(before, after)
+    namer = _Namer(before, after, gone)
     old = _within_reach(rows_before, new, namer, version)
     additions: List[AddMember] = []
     removals: List[RemoveMember] = []
@@ -132,8 +139,9 @@ def _within_reach(
 class _Namer:
     """In whose name a membership comes back."""
 
-    def __init__(self, before: State, after: State) -> None:
+    def __init__(self, before: State, after: State, gone: FrozenSet[int]) -> None:
         self._before = before
+        self._gone = gone
         self._after = after
         self._executor = after.server.current_user
         self._superuser = after.roles[self._executor].superuser
@@ -147,7 +155,7 @@ class _Namer:
     def may_name(self, row: Membership) -> bool:
         """Whether the row can have its old grantor."""
         grantor = row.grantor
-        if grantor not in self._before.roles:
+        if grantor not in self._before.roles or grantor in self._gone:
             return False
         if grantor == self._own:
             return True

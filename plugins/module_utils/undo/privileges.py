@@ -35,8 +35,8 @@ from ..authority.privileges import authorize_privileges, label_of
 from ..changes import AlterSchemaOwner, Change, CreateSchema, Grant, Plan, Revoke, Target, of_sort
 from ..keep import merge_columns
 from ..problems import Problem
-from ..state import Acl, Entry, Object, RoleRef, State
-from .entries import Entries, Places, Row, depths, entries_of, take_away, what_hangs
+from ..state import Acl, Object, RoleRef, State
+from .entries import Entries, Gone, Places, Row, depths, entries_of, owned_by, take_away, what_hangs
 
 #: An object as changes name it: kind, OID and name. A parameter that nobody has a privilege on has no OID of its own.
 _Name = Tuple[str, int, str]
@@ -66,8 +66,10 @@ class _Alike:
 
     kind: str
     schema: Optional[str]
-    owner: int
+    old_owner: int
     new_owner: int
+    #: Who owns them on the way back.
+    owner: int
     places: Mapping[Optional[str], Acl]
     changes: List[Union[Grant, Revoke]]
     objects: List[Object] = field(default_factory=list)
@@ -84,6 +86,7 @@ class PrivilegesBack:
         self._after = after
         self._powers = powers
         self._moved = moved
+        self._gone = Gone.of(plan)
         self._notes: Dict[Tuple[str, str, str, str], List[str]] = {}
 
     def changes(self) -> Tuple[List[List[Change]], List[str], List[Problem]]:
@@ -148,19 +151,23 @@ class PrivilegesBack:
         for name, changes in touched.items():
             target, item = targets[name]
             places = acls.get(name, {})
-            owner = target.owner.oid
+            new_owner = old_owner = target.owner.oid
+            owner = self._gone.owner(new_owner)
             if target.kind == "schema" and item.oid in self._moved:
-                owner = self._moved[item.oid].before.oid
+                old_owner = self._moved[item.oid].before.oid
+                owner = owner if old_owner in self._gone.roles else old_owner
+            if owner in self._gone.roles:
+                continue  # it goes with its owner
             key = (
                 target.kind,
                 target.schema,
-                owner,
-                target.owner.oid,
+                old_owner,
+                new_owner,
                 frozenset((column, id(acl)) for column, acl in places.items()),
                 tuple(map(id, changes)),
             )
             if key not in grouped:
-                grouped[key] = _Alike(target.kind, target.schema, owner, target.owner.oid, places, changes)
+                grouped[key] = _Alike(target.kind, target.schema, old_owner, new_owner, owner, places, changes)
             grouped[key].objects.append(item)
         return grouped.values()
 
@@ -182,9 +189,7 @@ class PrivilegesBack:
     def _simulate(self, alike: _Alike) -> Places:
         """The entries after the plan (ExecGrant_Relation and its like, recursive_revoke in PostgreSQL's acl.c)."""
         owner = alike.new_owner
-        places = entries_of(alike.places)
-        if alike.owner != owner:
-            places = {None: entries_of({None: alike.places[None].owned_by(alike.owner, owner)})[None]}
+        places = owned_by(entries_of(alike.places), alike.old_owner, owner)
         for change in alike.changes:
             columns: Sequence[Optional[str]] = change.target.columns or (None,)
             for column in columns:
@@ -217,11 +222,16 @@ class PrivilegesBack:
     # ---- the way back
 
     def _steps(self, alike: _Alike) -> Mapping[Tuple[int, int], List[Union[Grant, Revoke]]]:
-        now = self._simulate(alike)
-        was = entries_of(alike.places)
-        if alike.owner != alike.new_owner:
-            entries = frozenset(Entry(*row, option) for row, option in now.get(None, {}).items())
-            now = entries_of({None: Acl(entries).owned_by(alike.new_owner, alike.owner)})
+        heir = self._gone.owner(alike.new_owner)
+        now = owned_by(owned_by(self._simulate(alike), alike.new_owner, heir), heir, alike.owner)
+        was = owned_by(entries_of(alike.places), alike.old_owner, alike.owner)
+        for entries in now.values():
+            # Nothing is left of a dropped role, neither what it held nor what it gave.
+            for row in [row for row in entries if {row[0], row[2]} & self._gone.roles]:
+                del entries[row]
+        for entries in was.values():
+            for row in [row for row in entries if row[0] in self._gone.roles]:
+                del entries[row]
         gathered: Dict[Tuple[Any, ...], Set[str]] = defaultdict(set)
         for op in self._ops(alike, now, was):
             gathered[op._replace(privilege="")].add(op.privilege)
@@ -319,7 +329,8 @@ class PrivilegesBack:
     def _may_act(self, role: int, owner: int) -> bool:
         """Whether something can be granted in this role's name that is not taken for the owner's."""
         powers = self._powers
-        return role in self._after.roles and not powers.owns(role, owner) and powers.can_become(role)
+        there = role in self._after.roles and role not in self._gone.roles
+        return there and not powers.owns(role, owner) and powers.can_become(role)
 
     def _in_a_ring(self, row: Row, option: bool, now: Entries, owner: int) -> bool:
         """Whether the grantor would have its grant option from the grantee alone (check_circularity in acl.c)."""

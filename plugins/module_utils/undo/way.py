@@ -38,6 +38,7 @@ except ImportError:  # the module reports the missing library before it composes
 from ..authority.defaults import authorize_defaults
 from ..authority.powers import Powers
 from ..authority.schemas import authorize_schemas
+from ..belongings import listed
 from ..changes import (
     AddMember,
     AlterRole,
@@ -47,10 +48,13 @@ from ..changes import (
     CreateRole,
     CreateSchema,
     CreateStore,
+    DropOwned,
+    DropRole,
     Grant,
     GrantDefault,
     LendUsage,
     Plan,
+    ReassignOwned,
     RemoveMember,
     Revoke,
     RevokeDefault,
@@ -63,6 +67,7 @@ from ..problems import Problem
 from ..state import RoleRef, State
 from ..statements import BATCH, Statement, composed_statements, is_spelt, role_set
 from .defaults import defaults_back
+from .entries import Gone
 from .memberships import members_back
 from .privileges import PrivilegesBack
 
@@ -84,9 +89,30 @@ def _password_left(change: SetPassword) -> str:
     return f"the password of role {change.role.name} was replaced, and nobody knows the old one"
 
 
+def _reassigned(change: ReassignOwned) -> str:
+    place = f" in database {change.database}" if change.database is not None else ""
+    return f"what role {change.role.name} owned{place} belongs to {change.heir.name}"
+
+
+def _owned_dropped(change: DropOwned) -> str:
+    place = f" in database {change.database}" if change.database is not None else ""
+    lost = [f"policy {policy}" for policy in change.policies]
+    if change.destroyed_count:
+        lost.append(listed(change.destroyed, change.destroyed_count))
+    also = f", and so are: {', '.join(lost)}" if lost else ""
+    return f"the privileges of role {change.role.name}{place}, and those it gave, are gone{also}"
+
+
+def _role_dropped(change: DropRole) -> str:
+    return f"role {change.role.name} is dropped: its attributes, password, settings, comment and memberships are gone"
+
+
 #: Changes that nothing turns round, and what to say about each. A role that the plan makes goes with all it has.
 LEFT: Mapping[Type[Any], Callable[[Any], str]] = {
     SetPassword: _password_left,
+    ReassignOwned: _reassigned,
+    DropOwned: _owned_dropped,
+    DropRole: _role_dropped,
     CreateStore: lambda _change: "the table of password fingerprints stays: it says which passwords were set",
 }
 
@@ -199,11 +225,19 @@ def _schema_owners(
 ) -> Tuple[List[Change], Mapping[int, AlterSchemaOwner], List[str]]:
     """Schemas handed back, the plan's changes by schema, and what this login may not."""
     moved = {change.oid: change for change in of_sort(plan, AlterSchemaOwner)}
-    turned = [
-        replace(change, owner=change.before, before=change.owner, run_as=None) for change in reversed(moved.values())
+    gone = Gone.of(plan)
+    left = [
+        f"schema {change.name} belonged to {change.before.name}, which is dropped"
+        for change in moved.values()
+        if change.before.oid in gone.roles
     ]
+    turned: List[Change] = []
+    for change in reversed(list(moved.values())):
+        if change.before.oid not in gone.roles:
+            owner = after.ref(gone.owner(change.owner.oid))
+            turned.append(replace(change, owner=change.before, before=owner, run_as=None))
     changes, refused = authorize_schemas(turned, after, powers)
-    return changes, moved, [_refused(problem) for problem in refused]
+    return changes, moved, [*left, *(_refused(problem) for problem in refused)]
 
 
 def _drops_of_schemas(plan: Plan, before: State, powers: Powers, compose: Compose) -> List[Statement]:

@@ -31,9 +31,12 @@ except ImportError:  # the module reports the missing library before it gets her
     pass
 
 from . import catalog
+from .belongings import listed
 from .brakes import brake_problems
-from .changes import CreateRole, CreateSchema, Grant, Plan, Revoke, passwords_sent
+from .catalog_ties import read_belongings
+from .changes import CreateRole, CreateSchema, DropOwned, Grant, Plan, ReassignOwned, Revoke, passwords_sent
 from .diff.passwords import PasswordOptions, record_work, verifying
+from .diff.retirements import candidates
 from .diff.targets import Lookups, qualified
 from .digest import digest
 from .failure import Failure, of_problems
@@ -144,7 +147,7 @@ def _attempt(connection: Connection[Any], policy: Policy, options: Options, sett
     except Failure as failure:
         scripts.write_plan(failure.problems)
         raise
-    warnings = [*plan.warnings, *_about_the_server(state.server), *_about_passwords(plan, state, settings)]
+    warnings = [*plan.warnings, *_about_the_server(state), *_about_passwords(plan, state, settings)]
     with clock.stage("guard"):
         guards = [
             *_guards(connection, plan, policy, options, state),
@@ -221,8 +224,11 @@ def check_access(connection: Connection[Any], session_role: Optional[str]) -> No
 
 
 def objects_of(plan: Plan) -> List[int]:
-    """The OIDs of what the plan's statements name, to say afterwards who held them."""
-    return [
+    """The OIDs of what the plan's statements name, and of roles whose possessions they move, to say afterwards who held
+    them.
+    """
+    owners = [change.role.oid for change in plan.changes if isinstance(change, (ReassignOwned, DropOwned))]
+    return owners + [
         item.oid for change in plan.changes if isinstance(change, (Grant, Revoke)) for item in change.target.objects
     ]
 
@@ -235,7 +241,7 @@ def inspect(
     cluster: Optional[str] = None,
 ) -> Tuple[State, Scope, Lookups]:
     """Read everything that the policy is compared with: three round trips, and one more each for rules on
-    objects outside schemas, on routines and on columns.
+    objects outside schemas, on routines and on columns, and for roles that are to go.
 
     ``cluster``: the system identifier that it must be. Raises Failure.
     """
@@ -254,6 +260,11 @@ def inspect(
     if asked:
         state = replace(state, settings=catalog.read_settings(connection, asked))
     state = replace(state, groups=groups, named=named, default_acls=default_acls)
+    leaving = candidates(policy, state) if options.mode == "authoritative" else {}
+    if leaving:
+        destroyed = [state.role_oid(entry.name) for entry in policy.retirements.values() if entry.destroys]
+        belongings = read_belongings(connection, leaving, [oid for oid in destroyed if oid is not None])
+        state = replace(state, belongings=belongings)
     lookups = replace(
         _routines(connection, policy, state), columns=_columns(connection, policy, state), untrusted=untrusted
     )
@@ -328,8 +339,14 @@ def _unreadable_types(connection: Connection[Any], policy: Policy, error: psycop
     return problems or [Problem(message=str(error.diag.message_primary), code="object_missing")]
 
 
-def _about_the_server(server: Server) -> List[str]:
+def _about_the_server(state: State) -> List[str]:
+    server, strays = state.server, state.stray_sessions
     warnings: List[str] = []
+    if strays:
+        who = "1 session belongs to a role that no longer exists"
+        if len(strays) > 1:
+            who = f"{len(strays)} sessions belong to roles that no longer exist"
+        warnings.append(f"{who}: {listed(strays, len(strays))}")
     if not server.system_identifier:
         warnings.append("pg_control_system() may not be called: system_identifier is empty")
     if server.version > NEWEST_SERVER:

@@ -12,13 +12,16 @@ A shared catalog knows this for every database without a connection to it (Postg
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import FrozenSet, Mapping, Optional, Sequence, Tuple
+from typing import FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+#: Grantee, privilege and grantor of an entry.
+Row = Tuple[int, str, int]
 
 #: How many objects a list that is only to be read names.
 NAMED = 20
 
 #: pg_shdepend.deptype by its meaning.
-OWNER, ACL, POLICY = "o", "a", "r"
+INITIAL_ACL, OWNER, ACL, POLICY = "i", "o", "a", "r"
 
 
 def listed(names: Sequence[str], count: int) -> str:
@@ -31,8 +34,8 @@ def listed(names: Sequence[str], count: int) -> str:
 class Ties:
     """Ties of one role of one sort: ``how`` is pg_shdepend's deptype, ``catalog`` where the objects are rows of.
 
-    ``database`` is None for shared objects, else a database's name; ``objects`` (OID and column number) and the first
-    few ``labels`` are only there for shared objects and the connected database.
+    ``database`` is None for shared objects, else a database's name; ``objects`` (OID and column number, in order) and
+    the ``labels`` of the first of them are only there for shared objects and the connected database.
     """
 
     role: int
@@ -40,12 +43,24 @@ class Ties:
     catalog: str
     database: Optional[str]
     count: int
-    objects: FrozenSet[Tuple[int, int]] = frozenset()
+    objects: Tuple[Tuple[int, int], ...] = ()
     labels: Tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Onward:
+class Held(NamedTuple):
+    """Alike ACLs in the connected database or on shared objects, as far as these roles hold or gave their entries.
+
+    ``columns``: the names of the columns beside the ``objects``, None for whole objects.
+    """
+
+    catalog: str
+    owner: int
+    rows: FrozenSet[Row]
+    objects: Tuple[Tuple[int, int], ...]
+    columns: Tuple[Optional[str], ...]
+
+
+class Onward(NamedTuple):
     """An entry in the connected database that one of these roles granted: ``catalog`` and ``oid`` say on what."""
 
     grantor: int
@@ -56,14 +71,53 @@ class Onward:
     privileges: Tuple[str, ...]
 
 
+class Special(NamedTuple):
+    """Something a role owns that not everybody may own, or hand over.
+
+    ``catalog`` says why: ``pg_publication`` of all tables or of schemas, ``pg_subscription`` without a password.
+    """
+
+    role: int
+    catalog: str
+    label: str
+
+
+class Wrapper(NamedTuple):
+    """The foreign-data wrapper of a server that a role owns: whoever owns the server needs USAGE on it."""
+
+    role: int
+    name: str
+    users: FrozenSet[int]
+
+
+class Default(NamedTuple):
+    """Where a row of pg_default_acl belongs: ``kind`` as in the state."""
+
+    owner: int
+    schema: Optional[int]
+    kind: str
+
+
 @dataclass(frozen=True)
 class Belongings:
-    """``sessions``: how many a role has open, in the whole cluster. ``policies``: those of the connected database that
-    name only this role (``name on schema.table``). ``closed``: databases that allow no connections.
+    """What ties some roles to the cluster.
+
+    ``sessions``: how many a role has open, in the whole cluster, and ``session_labels`` what the first ones are.
+    ``policies``: those of the connected database that name only such roles (``name on schema.table``). ``closed``:
+    databases that allow no connections. ``defaults``: the rows of pg_default_acl among the ties. ``placed``: the
+    schemas in which a role owns what only somebody with CREATE there may come to own. ``hanging``: what depends on
+    possessions that are to be destroyed, and so keeps DROP OWNED from it: how many, and the first.
     """
 
     ties: Tuple[Ties, ...] = ()
+    held: Tuple[Held, ...] = ()
     onward: Tuple[Onward, ...] = ()
     policies: Mapping[int, Tuple[str, ...]] = field(default_factory=dict)
     sessions: Mapping[int, int] = field(default_factory=dict)
+    session_labels: Mapping[int, Tuple[str, ...]] = field(default_factory=dict)
     closed: FrozenSet[str] = frozenset()
+    defaults: Mapping[int, Default] = field(default_factory=dict)
+    placed: Mapping[int, FrozenSet[int]] = field(default_factory=dict)
+    special: Tuple[Special, ...] = ()
+    wrappers: Tuple[Wrapper, ...] = ()
+    hanging: Mapping[int, Tuple[int, Tuple[str, ...]]] = field(default_factory=dict)

@@ -64,7 +64,13 @@ _EXPLODED = """(
     FROM aclexplode({acl}) AS e
 )"""
 
-_SERVER = """
+#: What an open session is called. Every login may see whose a session is, its database and its application.
+SESSION = """'session ' || pid || coalesce(' in database ' || datname, '')
+    || coalesce(', application ' || nullif(application_name, ''), '')"""
+
+# Sessions outlive their role. The role of one that began just now may be younger than the snapshot, so it is asked for
+# past that, too.
+_SERVER = f"""
 SELECT current_setting('server_version'),
        current_database(),
        (SELECT oid::int8 FROM pg_database WHERE datname = current_database()),
@@ -77,7 +83,11 @@ SELECT current_setting('server_version'),
        current_setting('password_encryption'),
        coalesce((SELECT has_language_privilege(oid, 'USAGE') FROM pg_language WHERE lanname = 'plpgsql'), false),
        has_column_privilege('pg_authid', 'rolpassword', 'SELECT'),
-       has_database_privilege(current_database(), 'CREATE')
+       has_database_privilege(current_database(), 'CREATE'),
+       ARRAY(SELECT {SESSION} FROM pg_stat_activity
+             WHERE usesysid <> 0 AND pg_get_userbyid(usesysid) = 'unknown (OID=' || usesysid || ')'
+               AND NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = usesysid)
+             ORDER BY pid)
 """
 
 _SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
@@ -338,8 +348,8 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.classid = %s AND l.objid = %s 
 """
 
 # GRANT waits for locks on relations, and for whoever has changed the same row of the catalog and not committed: that
-# transaction is the row's xmax. Where neither is seen (a row of pg_authid, a subtransaction) the sessions with open
-# writes are named, one of which it must be.
+# transaction is the row's xmax. REASSIGN OWNED and DROP OWNED wait for every lock on what a role owns. Where none of it
+# is seen (a row of pg_authid, a subtransaction) the sessions with open writes are named, one of which it must be.
 _LOCK_HOLDERS = f"""
 WITH named AS (SELECT unnest(%s::oid[]) AS oid), changed AS (
     SELECT c.oid::regclass::text AS name, c.xmax AS xid FROM pg_class AS c JOIN named USING (oid)
@@ -351,8 +361,10 @@ WITH named AS (SELECT unnest(%s::oid[]) AS oid), changed AS (
     SELECT {_SESSION} || ', holds ' || l.mode || ' on ' || l.relation::regclass AS who
     FROM pg_locks AS l
     JOIN pg_stat_activity AS a ON a.pid = l.pid
-    WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid() AND l.relation IN (SELECT oid FROM named)
-      AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock')
+    WHERE l.locktype = 'relation' AND l.granted AND l.pid <> pg_backend_pid()
+      AND (l.relation IN (SELECT oid FROM named)
+               AND l.mode IN ('AccessExclusiveLock', 'ExclusiveLock', 'ShareRowExclusiveLock')
+           OR l.relation IN (SELECT c.oid FROM pg_class AS c WHERE c.relowner IN (SELECT oid FROM named)))
       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
     UNION SELECT {_SESSION} || ', has changed ' || c.name
     FROM changed AS c
@@ -424,7 +436,7 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
         ],
     )
     full_version, database, database_oid, may_identify, in_recovery, session_user, current_user, *others = server[0]
-    clock, self_grant, encryption, sealing, may_read, may_create = others
+    clock, self_grant, encryption, sealing, may_read, may_create, strays = others
     by_oid = {row[0]: _role(row) for row in roles}
     trusted = {session_user, current_user} | {role.oid for role in by_oid.values() if role.superuser}
     table = _store_table(store, trusted, may_create)
@@ -437,7 +449,7 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
     answers = dict(zip(asked, fetch(connection, list(asked.values())))) if asked else {}
     identifier = answers["identifier"][0][0] if "identifier" in answers else ""
     lines = {row[0]: record for row in roles for _text, record in [split_comment(row[-1])] if record is not None}
-    records, strays = records_of(answers.get("records", []), lines, by_oid, identifier)
+    records, ownerless = records_of(answers.get("records", []), lines, by_oid, identifier)
     acls = _Acls()
     return State(
         server=Server(
@@ -458,10 +470,11 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
         ),
         schemas={row[0]: Schema(row[0], row[1], row[2], acls(row[4], row[3])) for row in schemas},
         databases={row[0]: Database(row[0], row[1], row[2], acls(row[4], row[3])) for row in found},
+        stray_sessions=tuple(strays),
         passwords=PasswordFacts(
             table=table,
             records=records,
-            strays=strays,
+            strays=ownerless,
             verifiers=dict(answers["verifiers"]) if "verifiers" in answers else None,
             encryption=encryption,
             sealing=sealing,
@@ -633,7 +646,7 @@ def read_turn_holder(connection: Connection[Any], turn: Tuple[int, int]) -> Opti
 
 def read_lock_holders(connection: Connection[Any], objects: Sequence[int]) -> List[str]:
     """The sessions that lock one of these objects or have changed it, or else all with open writes, in words: one round
-    trip.
+    trip. Among the objects can be roles: whatever they own may be locked in no way then.
     """
     (rows,) = fetch(connection, [(_LOCK_HOLDERS, (list(objects),))])
     return [str(row[0]) for row in rows]

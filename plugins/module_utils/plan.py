@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
 from .authority.defaults import authorize_defaults
+from .authority.drops import drop_authority
 from .authority.memberships import authorize_members
 from .authority.powers import Powers
 from .authority.privileges import authorize_privileges, label_of
@@ -53,6 +54,7 @@ from .diff.retirements import (
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
 from .diff.schemas import schema_changes, with_schema_changes
 from .diff.targets import Lookups, bind
+from .drops import drop_problems
 from .filters import Context, Options, apply_filters, is_undeclared, names_ignored_role, override, wait_for_owner
 from .grantors import settle
 from .keep import merge_columns, with_columns
@@ -148,6 +150,8 @@ def make_plan(
     problems += forbidden_settings(roles, state)
 
     changes = (*roles, *members, *schemas, *merge_columns(privileges), *retired)
+    problems += drop_problems(changes, after)
+    problems += drop_authority(changes, after, powers)
     problems += _unspeakable(changes)
     plan = Plan(
         changes=changes,

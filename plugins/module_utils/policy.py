@@ -139,6 +139,11 @@ class DesiredRetirement:
     terminate_sessions: bool = False
     all_databases: bool = False
 
+    @property
+    def destroys(self) -> bool:
+        """Whether what the role owns goes with it."""
+        return self.drop_owned and self.heir is None
+
 
 @dataclass(frozen=True)
 class Policy:

@@ -269,6 +269,8 @@ class State:
     #: The server's parameters by their folded names; empty where the manifest declares no settings. One that has a
     #: class and that the server does not know is here only where SET on it is granted, with the context ``custom``.
     settings: Mapping[str, Setting] = field(default_factory=dict)
+    #: Sessions whose role no longer exists, in words.
+    stray_sessions: Tuple[str, ...] = ()
     #: Of the roles that the run may drop.
     belongings: Belongings = field(default_factory=Belongings)
     _names: Dict[str, int] = field(default_factory=dict, compare=False, repr=False)

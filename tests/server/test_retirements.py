@@ -243,7 +243,7 @@ def test_the_diff_shows_who_goes_and_what_of_theirs(db: Database) -> None:
     }
     (diff,) = db.reconcile(want, check=True, diff=True).diff
     assert diff["before"] == (
-        "roles:\n  - {name: gone}\n  - {name: old}\nretirements:\n  - {role: gone, objects: [table t]}\n"
+        "roles:\n  - {name: gone}\n  - {name: old}\nretirements:\n  - {role: gone, objects: [table public.t]}\n"
     )
     assert diff["after"] == "retirements:\n  - {role: old, reassign_owned_to: heir}\n"
 

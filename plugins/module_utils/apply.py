@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import (
     TYPE_CHECKING,
     Any,
     Dict,
     FrozenSet,
+    Iterable,
     Iterator,
     List,
     Mapping,
@@ -49,11 +50,12 @@ from .policy import Policy
 from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
+from .script_files import Scripts
 from .sessions import end_sessions
 from .setting_checks import settings_asked
 from .signatures import split_signature, type_texts
 from .state import Server, State
-from .statements import inventory_of, statements
+from .statements import Statement, composed_statements, inventory_of, statements
 from .transaction import Settings, begin, commit, ending, is_standby, run, take_turn
 
 if TYPE_CHECKING:
@@ -145,19 +147,28 @@ def _attempt(
     if others and settings.check_mode and settings.rehearse:
         problems.append(cannot_rehearse(str(name) for name, _changes in others))
     try:
-        first = [(str(name), changes, _sql(changes, state, settings)) for name, changes in others]
-        own = _sql(own_changes, state, settings)
+        first = [(str(name), changes, _composed(changes, state, settings)) for name, changes in others]
+        main = _composed(own_changes, state, settings)
+        composed = [*(statement for _name, _changes, there in first for statement in there), *main]
+        # Were it the first try's, this would be the whole plan.
+        sql = [*done.sql, *_texts(composed)]
     except UnicodeEncodeError:
         if not problems:
             raise
-        first, own = [], []  # a name that cannot be spelt is among the problems
-    # Were it the first try's, this would be the whole plan.
-    sql = [*done.sql, *(text for _name, _changes, texts in first for text in texts), *own]
+        first, main, composed, sql = [], [], [], []  # a name that cannot be spelt is among the problems
+    own = _texts(main)
     done.plan = sql
     plan = replace(plan, changes=(*done.changes, *plan.changes))
+    found = digest(state.server, options, sql)
+    scripts = Scripts.of(connection, settings, outcome, options, state, composed, found)
     if problems:
+        scripts.write_plan(problems)
         raise of_problems(problems, plan=sql or None)
-    check_digest(settings.expected_digest, digest(state.server, options, sql), sql)
+    try:
+        check_digest(settings.expected_digest, found, sql)
+    except Failure as failure:
+        scripts.write_plan(failure.problems)
+        raise
     warnings = [
         *done.warnings,
         *plan.warnings,
@@ -171,35 +182,50 @@ def _attempt(
         ]
         if sql and state.server.in_recovery:
             guards.append(Problem(message=STANDBY, code="read_only_server"))
+    with clock.stage("scripts"):
+        scripts.write_plan(guards)
+        if settings.check_mode:
+            scripts.write_undo()
     if settings.check_mode:
         warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
     elif guards:
         raise of_problems(guards, plan=sql)
     if own and settings.writes and not guards:
-        with clock.stage("apply"):
-            passwords = with_key(passwords, plan, settings)
-            replaced = hidden(connection, plan, policy, state)
-        with clock.stage("elsewhere"):
-            for name, changes, texts in first:
-                told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
-                done.add(name, changes, texts, told)
-                warnings += told
-        with clock.stage("apply"):
-            run(connection, own, replaced, objects_of(plan))
-            remember(connection, plan, policy, state, passwords)
-        with clock.stage("verify"):
-            verify(connection, policy, options, state, plan, passwords)
-            check_access(connection, settings.session_role)
-    elif settings.writes and not own and not state.server.in_recovery:
-        warnings += tidy_records(connection, plan, policy, state, passwords)
+        with scripts.undo() if not settings.check_mode else nullcontext() as way_back:
+            with clock.stage("apply"):
+                passwords = with_key(passwords, plan, settings)
+                replaced = hidden(connection, plan, policy, state)
+            with clock.stage("elsewhere"):
+                for name, changes, there in first:
+                    texts = _texts(there)
+                    told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
+                    done.add(name, changes, texts, told)
+                    warnings += told
+            with clock.stage("apply"):
+                run(connection, own, replaced, objects_of(plan))
+                remember(connection, plan, policy, state, passwords)
+            with clock.stage("verify"):
+                verify(connection, policy, options, state, plan, passwords)
+                check_access(connection, settings.session_role)
+            if way_back is not None:
+                way_back.place()  # before the commit, so that nothing is committed without it
+    elif settings.writes and not own:
+        if not settings.check_mode:
+            scripts.write_undo()
+        if not state.server.in_recovery:
+            warnings += tidy_records(connection, plan, policy, state, passwords)
     if not settings.check_mode and not state.server.in_recovery:
         with clock.stage("commit"):
             warnings += commit(connection, settings, asked=bool(own))
     return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
 
 
-def _sql(changes: Sequence[Change], state: State, settings: Settings) -> List[str]:
-    return statements(changes, inventory_of(state), state.server.version, session_role=settings.session_role)
+def _composed(changes: Sequence[Change], state: State, settings: Settings) -> List[Statement]:
+    return composed_statements(changes, inventory_of(state), state.server.version, session_role=settings.session_role)
+
+
+def _texts(composed: Iterable[Statement]) -> List[str]:
+    return [statement.text for statement in composed]
 
 
 def tidy_records(

@@ -7,14 +7,16 @@
 """The closed set of changes that a plan is made of.
 
 A change knows everything that filters, statements and reports ask of it; none of them looks at the state again.
-``source`` is the place in the manifest behind the change, where one place is behind it. ``database`` is another one
-than the connected one, where the change is made first, in a transaction of that database.
+``source`` is the place in the manifest behind the change, where one place is behind it. Privileges have ``sources``:
+the rules that give or take them, or what makes the object managed where they are surplus; changes that differ in
+nothing else are equal. ``database`` is another one than the connected one, where the change is made first, in a
+transaction of that database.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar, Union
 
 from .manifest.model import Instant
 from .state import Object, RoleRef
@@ -88,6 +90,14 @@ class SetPassword:
     created: bool = False
     external: bool = False
     ours: bool = True
+
+
+_Sort = TypeVar("_Sort")
+
+
+def of_sort(plan: Plan, sort: Type[_Sort]) -> List[_Sort]:
+    """A plan's changes of one sort."""
+    return [change for change in plan.changes if isinstance(change, sort)]
 
 
 def passwords_sent(changes: Iterable[object]) -> List[SetPassword]:
@@ -243,6 +253,7 @@ class Grant:
     lent: bool = False
     run_as: Optional[RoleRef] = None
     database: Optional[str] = None
+    sources: Tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -267,6 +278,7 @@ class Revoke:
     again: bool = False
     covered: bool = False
     database: Optional[str] = None
+    sources: Tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -296,6 +308,7 @@ class GrantDefault:
     with_grant_option: bool = False
     upgrade: bool = False
     run_as: Optional[RoleRef] = None
+    sources: Tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -313,6 +326,7 @@ class RevokeDefault:
     explicit: bool = False
     claimed: bool = True
     run_as: Optional[RoleRef] = None
+    sources: Tuple[str, ...] = field(default=(), compare=False)
 
 
 RoleChange = Union[CreateRole, AlterRole, CommentRole, SetConfig, SetPassword, CreateStore]

@@ -111,15 +111,19 @@ def _again(
 def merge_columns(changes: Sequence[_Some]) -> List[_Some]:
     """The changes with those that differ only in the column made one."""
     merged: Dict[Change, List[str]] = {}
+    sources: Dict[Change, List[str]] = {}
     for change in changes:
         if isinstance(change, (Grant, Revoke)) and change.target.columns:
-            merged.setdefault(_with(change, ()), []).extend(change.target.columns)
+            place = _with(change, ())
+            merged.setdefault(place, []).extend(change.target.columns)
+            sources.setdefault(place, []).extend(change.sources)
     result: List[Change] = []
     for change in changes:
         if isinstance(change, (Grant, Revoke)) and change.target.columns:
-            columns = merged.pop(_with(change, ()), None)
+            place = _with(change, ())
+            columns = merged.pop(place, None)
             if columns is not None:
-                result.append(_with(change, columns))
+                result.append(replace(_with(change, columns), sources=tuple(dict.fromkeys(sources[place]))))
         else:
             result.append(change)
     return cast("List[_Some]", result)

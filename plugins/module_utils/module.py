@@ -28,6 +28,7 @@ from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, ope
 from .policy import manifest_to_policy
 from .problems import ManifestInvalid, Problem
 from .report.result import names_of, result_of, warnings_of
+from .script_files import FILE_OPTIONS, file_problems
 from .transaction import Settings
 
 #: Options that hold a secret, or may hold one when they are given as text.
@@ -97,6 +98,10 @@ class Module(AnsibleModule):  # type: ignore[misc]
         """Whether a secret may be in the result without having leaked into it."""
         sources = (texts() for texts in (lambda: open_names(self.raw), *self._vouched))
         return by_chance(secret) or any(secret in text for texts in sources for text in texts)
+
+    def leaks(self, text: str) -> bool:
+        """Whether a text holds a secret that is not there by chance."""
+        return any(secret in text and not self._known(secret) for secret in self.secrets.texts())
 
     def fail_json(self, msg: str, **details: Any) -> NoReturn:
         """End with a failure. What Ansible's own validation complains about is judged by the manifest's rules first."""
@@ -225,6 +230,10 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
     key, wrong = key_of(module.raw, params["fingerprint_key_file"], os.environ)
     wrong += _out_of_range(params)
+    files = {name: params[name] for name in FILE_OPTIONS}
+    wrong += file_problems(
+        files, {name: params[name] for name in ("fingerprint_key_file", "ssl_key", "ssl_cert", "ca_cert")}
+    )
     try:
         policy = manifest_to_policy(module.raw, module.secrets)
     except ManifestInvalid as invalid:
@@ -256,6 +265,10 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
             expected_digest=params["expected_digest"],
             max_drops=params["max_drops"],
             max_revokes=params["max_revokes"],
+            plan_file=params["plan_file"] or None,
+            undo_file=params["undo_file"] or None,
+            where=where,
+            leaks=module.leaks,
             reconnect=lambda: connect(reach, module.secrets.mask),
             connect_to=lambda name: connect(reach, module.secrets.mask, {**place_of(connection), "dbname": name}),
             seen=lambda state: module.vouch(lambda: names_of(state)),

@@ -73,10 +73,16 @@ EXPIRY_NOTICE = 14 * 24 * 3600 * 1_000_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """A plan, or what stands in its way before the first statement."""
+    """A plan, or what stands in its way before the first statement.
+
+    ``after``: the state with the plan's roles and schemas. ``powers``: who may act as whom when privileges are granted
+    and revoked.
+    """
 
     plan: Plan
-    problems: Tuple[Problem, ...] = ()
+    problems: Tuple[Problem, ...]
+    after: State
+    powers: Powers
 
 
 def make_plan(
@@ -163,7 +169,7 @@ def make_plan(
         managed=scope.summary(),
         ready=_ready(policy, suppressed, withheld),
     )
-    return Outcome(plan, tuple(problems))
+    return Outcome(plan, tuple(problems), after, powers)
 
 
 def _leaving(policy: Policy, state: State, options: Options) -> Tuple[Leaving, List[RetirementChange], List[Withheld]]:

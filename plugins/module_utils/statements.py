@@ -77,6 +77,22 @@ def inventory_of(state: State) -> Inventory:
     return counts
 
 
+class Statement(NamedTuple):
+    """One statement of a plan, and the changes that it makes: none where it only sets a role or lends a schema.
+
+    ``database``: as in the changes.
+    """
+
+    composed: Any
+    changes: Tuple[Change, ...] = ()
+    database: Optional[str] = None
+
+    @property
+    def text(self) -> str:
+        """The statement as it is sent, with a mask for a password."""
+        return text(self.composed)
+
+
 def statements(
     changes: Sequence[Change],
     inventory: Inventory,
@@ -85,6 +101,19 @@ def statements(
     session_role: Optional[str] = None,
     brief: bool = False,
 ) -> List[str]:
+    """The texts of ``composed_statements``."""
+    composed = composed_statements(changes, inventory, version, session_role=session_role, brief=brief)
+    return [statement.text for statement in composed]
+
+
+def composed_statements(
+    changes: Sequence[Change],
+    inventory: Inventory,
+    version: int,
+    *,
+    session_role: Optional[str] = None,
+    brief: bool = False,
+) -> List[Statement]:
     """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
 
     First those of other databases, which are committed before the rest, each with a remark that says where. In every
@@ -99,9 +128,9 @@ def statements(
     own = places.pop(None, [])
     return [
         *(
-            f"{text(in_database(str(database)))} {statement}"
+            Statement(sql.SQL("{} {}").format(in_database(str(database)), composed), behind, database)
             for database, there in places.items()
-            for statement in _in_one_database(there, {}, version, session_role, brief)
+            for composed, behind, _here in _in_one_database(there, {}, version, session_role, brief)
         ),
         *_in_one_database(own, inventory, version, session_role, brief),
     ]
@@ -109,14 +138,13 @@ def statements(
 
 def _in_one_database(
     changes: Sequence[Change], inventory: Inventory, version: int, session_role: Optional[str], brief: bool
-) -> List[str]:
+) -> List[Statement]:
     composer = _Privileges(inventory, version, brief)
     lends = [change for change in changes if isinstance(change, LendUsage)]
     additions = [change for change in changes if isinstance(change, AddMember)]
     removals = [change for change in changes if isinstance(change, RemoveMember)]
     early = {change.group.oid for change in removals if change.early}
-    # Never RESET ROLE, which goes back to the login and not to session_role.
-    back = sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(session_role) if session_role else sql.SQL("NONE"))
+    back = role_set(session_role)
     early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
     # The executor's own come first, so that each other role is set once.
     early_grants.sort(key=lambda item: item.batch.run_as or RoleRef(-1, ""))
@@ -124,31 +152,37 @@ def _in_one_database(
         [change for change in changes if isinstance(change, Revoke) and not change.covered], inside_first=True
     )
     late_grants = composer.batched([change for change in changes if isinstance(change, Grant) and change.late])
-    composed: List[Any] = [
-        *(_create_role(change) for change in changes if isinstance(change, CreateRole)),
+    created = [change for change in changes if isinstance(change, CreateSchema)]
+    moved = [change for change in changes if isinstance(change, AlterSchemaOwner)]
+    return [
+        *(Statement(_create_role(change), (change,)) for change in changes if isinstance(change, CreateRole)),
         *_alter_roles(change for change in changes if isinstance(change, AlterRole)),
-        *(_set_config(change) for change in changes if isinstance(change, SetConfig)),
-        *(_comment(change) for change in changes if isinstance(change, CommentRole)),
-        *(part for change in changes if isinstance(change, CreateStore) for part in creation(change)),
-        *(password_statement(change) for change in changes if isinstance(change, SetPassword)),
+        *(Statement(_set_config(change), (change,)) for change in changes if isinstance(change, SetConfig)),
+        *(Statement(_comment(change), (change,)) for change in changes if isinstance(change, CommentRole)),
+        *(
+            Statement(part, (change,))
+            for change in changes
+            if isinstance(change, CreateStore)
+            for part in creation(change)
+        ),
+        *(Statement(password_statement(change), (change,)) for change in changes if isinstance(change, SetPassword)),
         # What an early removal takes along is granted anew before it.
         *_add_members(change for change in additions if change.exists and change.group.oid in early),
-        *(_remove_member(change) for change in early_removals(removals)),
+        *(Statement(_remove_member(change), (change,)) for change in early_removals(removals)),
         *_add_members(change for change in additions if not (change.exists and change.group.oid in early)),
-        *_in_names([(c.run_as, _create_schema(c)) for c in changes if isinstance(c, CreateSchema)], back),
-        *_in_names([(c.run_as, _alter_schema_owner(c)) for c in changes if isinstance(c, AlterSchemaOwner)], back),
+        *_in_names([(change.run_as, Statement(_create_schema(change), (change,))) for change in created], back),
+        *_in_names([(change.run_as, Statement(_alter_schema_owner(change), (change,))) for change in moved], back),
         *_sections(early_grants, lends, back),
         *_in_names(_defaults([change for change in changes if isinstance(change, GrantDefault)]), back),
         *_in_names(_defaults([change for change in changes if isinstance(change, RevokeDefault)]), back),
         *_sections(revokes, lends, back),
         *_sections(late_grants, lends, back),
-        *(_remove_member(change) for change in late_removals(removals)),
+        *(Statement(_remove_member(change), (change,)) for change in late_removals(removals)),
         *_reassign(change for change in changes if isinstance(change, ReassignOwned)),
         # One by one: a list of roles fails where one of them granted something to another.
-        *(_drop_owned(change) for change in changes if isinstance(change, DropOwned)),
-        *_drop_roles([change.role for change in changes if isinstance(change, DropRole)]),
+        *(Statement(_drop_owned(change), (change,)) for change in changes if isinstance(change, DropOwned)),
+        *_drop_roles([change for change in changes if isinstance(change, DropRole)]),
     ]
-    return [text(statement) for statement in composed]
 
 
 def early_removals(changes: Iterable[RemoveMember]) -> List[RemoveMember]:
@@ -207,6 +241,13 @@ def instant(value: Instant) -> str:
     return moment.isoformat(sep=" ") + "+00"
 
 
+def is_spelt(value: object) -> bool:
+    """Whether a point in time has a spelling: the catalog can hold some that only the server can write."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return True
+    return -62135596800_000_000 <= value < 253402300800_000_000
+
+
 def _attributes(attributes: Mapping[str, Value]) -> Any:
     words: List[Any] = []
     for name in _FLAGS:
@@ -227,12 +268,15 @@ def _create_role(change: CreateRole) -> Any:
     return statement
 
 
-def _alter_roles(changes: Iterable[AlterRole]) -> Iterator[Any]:
-    merged: Dict[RoleRef, Dict[str, Value]] = defaultdict(dict)
+def _alter_roles(changes: Iterable[AlterRole]) -> Iterator[Statement]:
+    merged: Dict[RoleRef, List[AlterRole]] = defaultdict(list)
     for change in changes:
-        merged[change.role].update(change.attributes)
-    for ref, attributes in merged.items():
-        yield sql.SQL("ALTER ROLE {} {}").format(role(ref), _attributes(attributes))
+        merged[change.role].append(change)
+    for ref, found in merged.items():
+        attributes: Dict[str, Value] = {}
+        for change in found:
+            attributes.update(change.attributes)
+        yield Statement(sql.SQL("ALTER ROLE {} {}").format(role(ref), _attributes(attributes)), tuple(found))
 
 
 def _set_config(change: SetConfig) -> Any:
@@ -255,13 +299,13 @@ def password_statement(change: SetPassword, secret: str = MASK) -> Any:
     return sql.SQL("ALTER ROLE {} PASSWORD {}").format(role(change.role), value)
 
 
-def _add_members(changes: Iterable[AddMember]) -> Iterator[Any]:
-    alike: Dict[Tuple[RoleRef, Tuple[Tuple[str, bool], ...], Optional[RoleRef]], List[RoleRef]] = defaultdict(list)
+def _add_members(changes: Iterable[AddMember]) -> Iterator[Statement]:
+    alike: Dict[Tuple[RoleRef, Tuple[Tuple[str, bool], ...], Optional[RoleRef]], List[AddMember]] = defaultdict(list)
     for change in changes:
         options = tuple((name, change.options[name]) for name in ("admin", "inherit", "set") if name in change.options)
-        alike[change.group, options, change.grantor].append(change.member)
-    for (group, options, grantor), members in alike.items():
-        statement = sql.SQL("GRANT {} TO {}").format(role(group), _roles(members))
+        alike[change.group, options, change.grantor].append(change)
+    for (group, options, grantor), found in alike.items():
+        statement = sql.SQL("GRANT {} TO {}").format(role(group), _roles(change.member for change in found))
         if options == (("admin", True),):
             # The only spelling that PostgreSQL 14 and 15 know.
             statement = sql.SQL("{} WITH ADMIN OPTION").format(statement)
@@ -270,7 +314,7 @@ def _add_members(changes: Iterable[AddMember]) -> Iterator[Any]:
             statement = sql.SQL("{} WITH {}").format(statement, sql.SQL(words))
         if grantor is not None:
             statement = sql.SQL("{} GRANTED BY {}").format(statement, role(grantor))
-        yield statement
+        yield Statement(statement, tuple(found))
 
 
 def _remove_member(change: RemoveMember) -> Any:
@@ -281,12 +325,13 @@ def _remove_member(change: RemoveMember) -> Any:
     return statement
 
 
-def _reassign(changes: Iterable[ReassignOwned]) -> Iterator[Any]:
-    by_heir: Dict[RoleRef, List[RoleRef]] = defaultdict(list)
+def _reassign(changes: Iterable[ReassignOwned]) -> Iterator[Statement]:
+    by_heir: Dict[RoleRef, List[ReassignOwned]] = defaultdict(list)
     for change in changes:
-        by_heir[change.heir].append(change.role)
-    for heir, owners in by_heir.items():
-        yield sql.SQL("REASSIGN OWNED BY {} TO {}").format(_roles(owners), role(heir))
+        by_heir[change.heir].append(change)
+    for heir, found in by_heir.items():
+        owners = _roles(change.role for change in found)
+        yield Statement(sql.SQL("REASSIGN OWNED BY {} TO {}").format(owners, role(heir)), tuple(found))
 
 
 def _drop_owned(change: DropOwned) -> Any:
@@ -315,9 +360,10 @@ def in_database(name: str) -> Any:
     return sql.SQL("/* in database {} */").format(sql.SQL(quoted))
 
 
-def _drop_roles(roles: Sequence[RoleRef]) -> Iterator[Any]:
-    for start in range(0, len(roles), BATCH):
-        yield sql.SQL("DROP ROLE {}").format(_roles(roles[start : start + BATCH]))
+def _drop_roles(changes: Sequence[DropRole]) -> Iterator[Statement]:
+    for start in range(0, len(changes), BATCH):
+        part = changes[start : start + BATCH]
+        yield Statement(sql.SQL("DROP ROLE {}").format(_roles(change.role for change in part)), tuple(part))
 
 
 def _create_schema(change: CreateSchema) -> Any:
@@ -348,7 +394,7 @@ class _Composed(NamedTuple):
 
     batch: _Batch
     schemas: FrozenSet[str]
-    statements: List[Any]
+    statements: List[Statement]
 
 
 #: The word of ALL ... IN SCHEMA by the keyword for single objects.
@@ -356,6 +402,9 @@ _FORMS: Mapping[str, str] = {kind.keyword: kind.all_in_schema for kind in KINDS.
 
 #: Privileges with their grantees: what a bucket of objects is given.
 _Given = Tuple[Tuple[Tuple[str, ...], Tuple[RoleRef, ...]], ...]
+
+#: The changes behind that, by privileges.
+_Behind = Dict[Tuple[str, ...], List[Union[Grant, Revoke]]]
 
 
 def _batch_of(change: Union[Grant, Revoke]) -> _Batch:
@@ -391,7 +440,10 @@ class _Privileges:
 
     def _whole_schemas(
         self, changes: Sequence[Union[Grant, Revoke]]
-    ) -> Tuple[Dict[Tuple[_Batch, Tuple[str, ...], RoleRef], List[str]], List[Tuple[_Batch, Union[Grant, Revoke]]]]:
+    ) -> Tuple[
+        Dict[Tuple[_Batch, Tuple[str, ...], RoleRef], Dict[str, List[Union[Grant, Revoke]]]],
+        List[Tuple[_Batch, Union[Grant, Revoke]]],
+    ]:
         """What ALL ... IN SCHEMA can say, schemas by privileges and grantee, and the changes that have to name objects.
 
         A single object is always named: it costs one lock, and says more.
@@ -401,7 +453,7 @@ class _Privileges:
             privileges = _ordered(change.privileges, change.target.kind)
             key = (_batch_of(change), privileges, change.grantee, change.target.schema)
             places.setdefault(key, []).append(change)
-        whole: Dict[Tuple[_Batch, Tuple[str, ...], RoleRef], List[str]] = defaultdict(list)
+        whole: Dict[Tuple[_Batch, Tuple[str, ...], RoleRef], Dict[str, List[Union[Grant, Revoke]]]] = defaultdict(dict)
         rest: List[Tuple[_Batch, Union[Grant, Revoke]]] = []
         for (batch, privileges, grantee, schema), found in places.items():
             count = sum(len(change.target.objects) for change in found)
@@ -413,58 +465,64 @@ class _Privileges:
                 and not batch.columns
                 and 1 < count == self._inventory.get((form, schema))
             ):
-                whole[batch, privileges, grantee].append(schema)
+                whole[batch, privileges, grantee][schema] = found
             else:
                 rest.extend((batch, change) for change in found)
         return whole, rest
 
-    def _on_schemas(self, whole: Mapping[Tuple[_Batch, Tuple[str, ...], RoleRef], List[str]]) -> Iterator[_Composed]:
-        alike: Dict[Tuple[_Batch, Tuple[str, ...], Tuple[str, ...]], List[RoleRef]] = defaultdict(list)
+    def _on_schemas(
+        self, whole: Mapping[Tuple[_Batch, Tuple[str, ...], RoleRef], Mapping[str, List[Union[Grant, Revoke]]]]
+    ) -> Iterator[_Composed]:
+        alike: Dict[Tuple[_Batch, Tuple[str, ...], Tuple[str, ...]], Dict[RoleRef, List[Union[Grant, Revoke]]]] = {}
         for (batch, privileges, grantee), schemas in whole.items():
-            alike[batch, privileges, tuple(sorted(schemas))].append(grantee)
+            behind = [change for found in schemas.values() for change in found]
+            alike.setdefault((batch, privileges, tuple(sorted(schemas))), {})[grantee] = behind
         for (batch, privileges, named), grantees in alike.items():
             listed = sql.SQL(", ").join([sql.Identifier(schema) for schema in named])
             names = sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(_FORMS[batch.keyword]), listed)
             ordered = sorted(grantees, key=lambda ref: ref.name)
-            yield _Composed(batch, frozenset(named), [self._statement(batch, privileges, names, ordered)])
+            behind = [change for ref in ordered for change in grantees[ref]]
+            statement = Statement(self._statement(batch, privileges, names, ordered), tuple(behind))
+            yield _Composed(batch, frozenset(named), [statement])
 
     def _on_objects(self, changes: Sequence[Tuple[_Batch, Union[Grant, Revoke]]]) -> Iterator[_Composed]:
         # What each bucket of objects is given.
-        given: Dict[Tuple[_Batch, Optional[str], Tuple[Object, ...]], Dict[Tuple[str, ...], List[RoleRef]]] = {}
+        given: Dict[Tuple[_Batch, Optional[str], Tuple[Object, ...]], _Behind] = {}
         for batch, change in changes:
             target = change.target
             key = (batch, target.schema, target.objects)
-            privileges = _ordered(change.privileges, target.kind)
-            given.setdefault(key, {}).setdefault(privileges, []).append(change.grantee)
+            given.setdefault(key, {}).setdefault(_ordered(change.privileges, target.kind), []).append(change)
         # Buckets that are given the same go together.
-        together: Dict[Tuple[_Batch, _Given], List[Tuple[Object, Optional[str]]]] = defaultdict(list)
-        for (batch, schema, objects), by_privileges in given.items():
+        together: Dict[Tuple[_Batch, _Given], List[Tuple[Object, Optional[str], _Behind]]] = defaultdict(list)
+        for (batch, schema, objects), behind in given.items():
             what = tuple(
                 sorted(
-                    (privileges, tuple(sorted(grantees, key=lambda ref: ref.name)))
-                    for privileges, grantees in by_privileges.items()
+                    (privileges, tuple(sorted((change.grantee for change in found), key=lambda ref: ref.name)))
+                    for privileges, found in behind.items()
                 )
             )
-            together[batch, what].extend((item, schema) for item in objects)
+            together[batch, what].extend((item, schema, behind) for item in objects)
         for (batch, what), named in together.items():
-            schemas = frozenset(schema for _item, schema in named if schema is not None)
-            composed = [
-                self._statement(batch, privileges, names, grantees)
-                for names in self._names(batch, named)
-                for privileges, grantees in what
-            ]
+            schemas = frozenset(schema for _item, schema, _behind in named if schema is not None)
+            composed: List[Statement] = []
+            # By OID: two runs then lock objects in the same order.
+            named.sort(key=lambda item: item[0].oid)
+            for start in range(0, len(named), BATCH):
+                part = named[start : start + BATCH]
+                names = self._names(batch, part)
+                buckets = {id(behind): behind for _item, _schema, behind in part}
+                for privileges, grantees in what:
+                    found = [change for behind in buckets.values() for change in behind[privileges]]
+                    composed.append(Statement(self._statement(batch, privileges, names, grantees), tuple(found)))
             yield _Composed(batch, schemas, composed)
 
-    def _names(self, batch: _Batch, named: List[Tuple[Object, Optional[str]]]) -> Iterator[Any]:
-        """What the statements name after ON, by OID: two runs then lock objects in the same order."""
-        named.sort(key=lambda item: item[0].oid)
-        for start in range(0, len(named), BATCH):
-            part = named[start : start + BATCH]
-            shown = part[:SHOWN] if self._brief else part
-            listed = sql.SQL(", ").join([_name(item, schema, batch.keyword) for item, schema in shown])
-            if len(shown) < len(part):
-                listed = sql.SQL("{} /* and {} more */").format(listed, sql.Literal(len(part) - len(shown)))
-            yield sql.SQL("{} {}").format(sql.SQL(batch.keyword), listed)
+    def _names(self, batch: _Batch, part: Sequence[Tuple[Object, Optional[str], _Behind]]) -> Any:
+        """What a statement names after ON."""
+        shown = part[:SHOWN] if self._brief else part
+        listed = sql.SQL(", ").join([_name(item, schema, batch.keyword) for item, schema, _behind in shown])
+        if len(shown) < len(part):
+            listed = sql.SQL("{} /* and {} more */").format(listed, sql.Literal(len(part) - len(shown)))
+        return sql.SQL("{} {}").format(sql.SQL(batch.keyword), listed)
 
     @staticmethod
     def _statement(batch: _Batch, privileges: Tuple[str, ...], names: Any, grantees: Sequence[RoleRef]) -> Any:
@@ -489,19 +547,24 @@ def _privilege(name: str, columns: Tuple[str, ...]) -> Any:
     return sql.SQL("{} ({})").format(word, sql.SQL(", ").join([sql.Identifier(column) for column in columns]))
 
 
-def _in_names(composed: Iterable[Tuple[Optional[RoleRef], Any]], back: Any) -> Iterator[Any]:
+def _in_names(composed: Iterable[Tuple[Optional[RoleRef], Statement]], back: Statement) -> Iterator[Statement]:
     """The statements with the role set in whose name each runs; the executor's own come first."""
     ordered = sorted(composed, key=lambda item: item[0] or RoleRef(0, ""))
     for run_as, found in itertools.groupby(ordered, key=lambda item: item[0]):
         if run_as is not None:
-            yield sql.SQL("SET LOCAL ROLE {}").format(role(run_as))
+            yield role_set(run_as.name)
         for _run_as, statement in found:
             yield statement
         if run_as is not None:
             yield back
 
 
-def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], back: Any) -> Iterator[Any]:
+def role_set(name: Optional[str]) -> Statement:
+    """Set the role, or none. Never RESET ROLE, which goes back to the login and not to session_role."""
+    return Statement(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(name) if name else sql.SQL("NONE")))
+
+
+def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], back: Statement) -> Iterator[Statement]:
     """The statements with the role set in whose name each runs, and a schema lent where that role cannot use it."""
     lenders = {(lend.role, lend.schema): lend.run_as for lend in lends}
     for run_as, found in itertools.groupby(composed, key=lambda item: item.batch.run_as):
@@ -514,19 +577,21 @@ def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], back: A
         for schema in sorted({schema for item in section for schema in item.schemas if (run_as, schema) in lenders}):
             schemas[lenders[run_as, schema]].append(schema)
         yield from _lend("GRANT USAGE ON SCHEMA {} TO {}", run_as, schemas, back)
-        yield sql.SQL("SET LOCAL ROLE {}").format(role(run_as))
+        yield role_set(run_as.name)
         for item in section:
             yield from item.statements
         yield back
         yield from _lend("REVOKE USAGE ON SCHEMA {} FROM {}", run_as, schemas, back)
 
 
-def _lend(statement: str, to: RoleRef, schemas: Mapping[Optional[RoleRef], List[str]], back: Any) -> Iterator[Any]:
+def _lend(
+    statement: str, to: RoleRef, schemas: Mapping[Optional[RoleRef], List[str]], back: Any
+) -> Iterator[Statement]:
     for lender, names in schemas.items():
         if lender is not None:
-            yield sql.SQL("SET LOCAL ROLE {}").format(role(lender))
+            yield role_set(lender.name)
         listed = sql.SQL(", ").join([sql.Identifier(name) for name in names])
-        yield sql.SQL(statement).format(listed, role(to))
+        yield Statement(sql.SQL(statement).format(listed, role(to)))
         if lender is not None:
             yield back
 
@@ -546,10 +611,10 @@ def _name(item: Object, schema: Optional[str], keyword: str) -> Any:
 
 def _defaults(
     changes: Sequence[Union[GrantDefault, RevokeDefault]],
-) -> Iterator[Tuple[Optional[RoleRef], Any]]:
+) -> Iterator[Tuple[Optional[RoleRef], Statement]]:
     alike: Dict[
         Tuple[Optional[RoleRef], RoleRef, str, Tuple[str, ...], bool, bool, bool],
-        Dict[Optional[str], List[RoleRef]],
+        Dict[Optional[str], List[Union[GrantDefault, RevokeDefault]]],
     ] = {}
     for change in changes:
         revoke = isinstance(change, RevokeDefault)
@@ -563,11 +628,11 @@ def _defaults(
             option,
             change.schema is None,
         )
-        alike.setdefault(key, {}).setdefault(change.schema, []).append(change.grantee)
+        alike.setdefault(key, {}).setdefault(change.schema, []).append(change)
     for (run_as, owner, kind, privileges, revoke, option, _layer), by_schema in alike.items():
         same: Dict[Tuple[RoleRef, ...], List[Optional[str]]] = defaultdict(list)
-        for schema, grantees in by_schema.items():
-            same[tuple(sorted(grantees, key=lambda ref: ref.name))].append(schema)
+        for schema, found in by_schema.items():
+            same[tuple(sorted((change.grantee for change in found), key=lambda ref: ref.name))].append(schema)
         for names, schemas in same.items():
             listed = [sql.Identifier(schema) for schema in schemas if schema is not None]
             place = sql.SQL(" IN SCHEMA {}").format(sql.SQL(", ").join(listed)) if listed else sql.SQL("")
@@ -576,7 +641,8 @@ def _defaults(
             head = sql.SQL("ALTER DEFAULT PRIVILEGES FOR ROLE {}{}").format(role(owner), place)
             if revoke:
                 only = sql.SQL("GRANT OPTION FOR " if option else "")
-                yield run_as, sql.SQL("{} REVOKE {}{} ON {} FROM {}").format(head, only, words, keyword, _roles(names))
+                composed = sql.SQL("{} REVOKE {}{} ON {} FROM {}").format(head, only, words, keyword, _roles(names))
             else:
                 end = sql.SQL(" WITH GRANT OPTION" if option else "")
-                yield run_as, sql.SQL("{} GRANT {} ON {} TO {}{}").format(head, words, keyword, _roles(names), end)
+                composed = sql.SQL("{} GRANT {} ON {} TO {}{}").format(head, words, keyword, _roles(names), end)
+            yield run_as, Statement(composed, tuple(change for schema in schemas for change in by_schema[schema]))

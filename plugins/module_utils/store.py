@@ -41,6 +41,9 @@ PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE")
 #: Rows that one statement writes: each is hidden from the server's log, which takes time quadratic in its length.
 BATCH = 20
 
+#: The same as PostgreSQL's regular expressions spell it.
+_LAST_LINE = "(?:^|\\n)(role_reconcile password fingerprint [0-9]*:[0-9a-f]{64})$"
+
 _LINE = re.compile(r"(?:\A|\n)role_reconcile password fingerprint ([0-9]*):([0-9a-f]{64})\Z")
 
 
@@ -176,6 +179,14 @@ def comment(role: str, text: Optional[str]) -> Any:
     """Sets a role's whole comment."""
     value = sql.Literal(text) if text else sql.SQL("NULL")
     return sql.SQL("COMMENT ON ROLE {} IS {}").format(sql.Identifier(role), value)
+
+
+def keeping_record(role: str, text: str) -> Any:
+    """A query for the statement that sets what people see of a comment and leaves the record in its last line."""
+    return sql.SQL(
+        "SELECT format('COMMENT ON ROLE %I IS %L', r.rolname, concat_ws(E'\\n', {},"
+        " substring(shobj_description(r.oid, 'pg_authid') FROM {}))) FROM pg_roles AS r WHERE r.rolname = {}"
+    ).format(sql.Literal(text) if text else sql.SQL("NULL"), sql.Literal(_LAST_LINE), sql.Literal(role))
 
 
 def records_of(

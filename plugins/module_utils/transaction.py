@@ -24,6 +24,7 @@ except ImportError:  # the module reports the missing library before it gets her
 from . import catalog
 from .diff.passwords import PasswordOptions
 from .failure import Failure
+from .pins import TURN, pins, set_role, turn, waits
 from .problems import Problem
 from .sending import failure_of, send
 from .state import State
@@ -34,33 +35,8 @@ if TYPE_CHECKING:
 # A GRANT or REVOKE that the executor may not give is answered with one of these warnings and nothing else.
 _FUTILE = {"01006", "01007"}
 
-#: Settings of the transaction, whatever the role, the database or the pooler has set. Nothing outlives the transaction.
-PINS: Mapping[str, str] = {
-    "search_path": "pg_catalog, pg_temp",
-    "DateStyle": "'ISO, MDY'",
-    "IntervalStyle": "postgres",
-    "TimeZone": "'UTC'",
-    "standard_conforming_strings": "on",
-    "quote_all_identifiers": "off",
-    "client_encoding": "'UTF8'",
-    "bytea_output": "hex",
-    "array_nulls": "on",
-    # These write the tree of a statement to the log, and so the secret in it.
-    "debug_print_parse": "off",
-    "debug_print_rewritten": "off",
-    "debug_print_plan": "off",
-    "client_min_messages": "warning",
-    "idle_in_transaction_session_timeout": "0",
-}
-
-#: Seconds that a single statement waits for a lock, so that a run never queues long in front of an application.
-STATEMENT_LOCK_TIMEOUT = 3
-
 #: How long to ask what became of a transaction.
 OUTCOME_SECONDS = 10
-
-#: The advisory lock of the turn, in the space of two keys: "pgar" and "turn" as ASCII.
-TURN = (0x70676172, 0x7475726E)
 
 
 @dataclass(frozen=True)
@@ -70,6 +46,8 @@ class Settings:
     ``lock_timeout``: seconds to wait for the turn. ``statement_timeout``: seconds, 0 for none. ``key_file``: where a
     fingerprint key is to be made. ``reconnect`` opens a second connection, after the first was lost, and ``connect_to``
     one to another database of the same server, by its name. ``seen`` is told the state, whatever becomes of the run.
+    ``where`` is the server's address for people, and ``leaks`` tells whether a text holds a secret: both for the
+    scripts.
     """
 
     check_mode: bool = False
@@ -83,6 +61,10 @@ class Settings:
     expected_digest: Optional[str] = None
     max_drops: Optional[int] = None
     max_revokes: Optional[int] = None
+    plan_file: Optional[str] = None
+    undo_file: Optional[str] = None
+    where: str = ""
+    leaks: Callable[[str], bool] = lambda _text: False
     reconnect: Optional[Callable[[], Any]] = None
     connect_to: Optional[Callable[[str], Any]] = None
     seen: Callable[[State], None] = lambda _state: None
@@ -107,15 +89,10 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
     else:
         # One snapshot for the whole plan; nothing that writes is sent.
         opening = ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
-    opening += [f"SET LOCAL {name} = {value}" for name, value in PINS.items()]
-    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
-        # There the server would refuse to send what is not valid in the client's encoding.
-        opening.append("SET LOCAL client_encoding = 'SQL_ASCII'")
-    if connection.info.server_version >= 170000:
-        opening.append("SET LOCAL transaction_timeout = 0")
-    session_role = psycopg.sql.Identifier(settings.session_role) if settings.session_role else psycopg.sql.SQL("NONE")
-    opening.append(psycopg.sql.SQL("SET LOCAL ROLE {}").format(session_role).as_string(None))
-    opening += _waits(settings)
+    sql_ascii = connection.info.parameter_status("server_encoding") == "SQL_ASCII"
+    opening += pins(connection.info.server_version // 10000, sql_ascii=sql_ascii)
+    opening.append(set_role(settings.session_role))
+    opening += waits(settings.statement_timeout)
     try:
         send(connection, opening)
     except Failure as failure:
@@ -135,22 +112,13 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
         raise
 
 
-def _waits(settings: Settings) -> List[str]:
-    return [
-        f"SET LOCAL lock_timeout = '{STATEMENT_LOCK_TIMEOUT}s'",
-        f"SET LOCAL statement_timeout = {settings.statement_timeout * 1000}",
-    ]
-
-
 def take_turn(connection: Connection[Any], settings: Settings) -> None:
     """Wait until no other run in this database is between its inspection and its commit: one round trip.
 
     The lock is one of the transaction, so it goes with it, through a pooler too. Raises Failure.
     """
-    wait = [f"SET LOCAL lock_timeout = '{settings.lock_timeout}s'", "SET LOCAL statement_timeout = 0"]
-    lock = f"SELECT pg_advisory_xact_lock({TURN[0]}, {TURN[1]})"
     try:
-        send(connection, [*wait, lock, *_waits(settings)])
+        send(connection, [*turn(settings.lock_timeout), *waits(settings.statement_timeout)])
     except Failure as failure:
         if failure.code != "lock_timeout":
             raise

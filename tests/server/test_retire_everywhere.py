@@ -753,3 +753,34 @@ def test_sessions_end_after_a_commit_without_an_answer(db: Database, others: Oth
         result = db.reconcile(TERMINATE, **address)
     assert not result.failed, result
     assert not alive(session)
+
+
+# ---- as a script
+
+
+def test_the_plan_as_a_script_goes_through_the_databases(db: Database, others: Others, tmp_path: Any) -> None:
+    sessions = [others(name) for name in (*ODD, "\\'q'")]
+    for session in sessions:
+        fill(session)
+    db.sql("CREATE TABLE own (); ALTER TABLE own OWNER TO old")
+    plan, undo = tmp_path / "plan.sql", tmp_path / "undo.sql"
+    result = db.reconcile(MANIFEST, check=True, plan_file=str(plan), undo_file=str(undo))
+    assert not result.failed, result
+    done = db.psql(plan)
+    assert (done.returncode, done.stderr) == (0, ""), f"{done.stderr}\n{plan.read_text(encoding='utf-8')}"
+    assert "old" not in db.roles()
+    assert db.silent(MANIFEST).sql == []
+    left = undo.read_text(encoding="utf-8")
+    assert left.count("belongs to heir") == len(sessions) + 1
+
+
+def test_a_script_of_another_cluster_stops_in_the_first_database(db: Database, others: Others, tmp_path: Any) -> None:
+    fill(others("_b"))
+    plan = tmp_path / "plan.sql"
+    db.reconcile(MANIFEST, check=True, plan_file=str(plan))
+    cluster = db.value("SELECT system_identifier::text FROM pg_control_system()")
+    plan.write_text(plan.read_text(encoding="utf-8").replace(cluster, "1"), encoding="utf-8")
+    refused = db.psql(plan)
+    assert refused.returncode == 3
+    assert "this script is for cluster 1" in refused.stderr
+    assert "old" in db.roles()

@@ -66,7 +66,7 @@ def with_grantors(changes: Sequence[Change], state: State, leaving: AbstractSet[
     holders = {place for place in _holders(groups, rows, fate) if place[1] not in leaving}
     granted = [_granted(change, fate.staying(edge), acting, holders, state) for edge, change in additions.items()]
     others = [change for change in changes if not isinstance(change, (AddMember, RemoveMember))]
-    return [*others, *granted, *_in_order(removals, rows, acting)]
+    return [*others, *granted, *in_order(removals, rows, acting)]
 
 
 def _key(row: Membership) -> Key:
@@ -200,7 +200,7 @@ def _granted(
 # ---- in what order -------------------------------------------------------------------------------------------------
 
 
-def _in_order(
+def in_order(
     removals: Sequence[RemoveMember], rows: Sequence[Membership], acting: Mapping[int, int]
 ) -> List[RemoveMember]:
     """How far each row is from the bootstrap superuser, so that dependents go before what they depend on; and where the

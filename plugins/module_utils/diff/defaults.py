@@ -52,14 +52,24 @@ def default_changes(
         else:
             managed, claimed = schema_name in scope.schemas, owner in owners
             acl = rows.get(layer, Acl())
-        for grantee, privileges, grant, option, explicit, upgrade in _differences(
+        for grantee, privileges, grant, option, explicit, upgrade, rules in _differences(
             owner, acl, wanted.get(layer, {}), managed
         ):
             if grant:
                 changes.append(
-                    GrantDefault(state.ref(owner), schema_name, kind, state.ref(grantee), privileges, option, upgrade)
+                    GrantDefault(
+                        state.ref(owner),
+                        schema_name,
+                        kind,
+                        state.ref(grantee),
+                        privileges,
+                        option,
+                        upgrade,
+                        sources=rules,
+                    )
                 )
             else:
+                claims = scope.schemas.get(schema_name, ()) if schema_name is not None else ()
                 changes.append(
                     RevokeDefault(
                         state.ref(owner),
@@ -70,6 +80,7 @@ def default_changes(
                         option_only=option,
                         explicit=explicit,
                         claimed=claimed or explicit,
+                        sources=rules if explicit or not claims else claims,
                     )
                 )
     return changes, problems
@@ -105,7 +116,7 @@ def _wanted(policy: Policy, state: State) -> Tuple[Mapping[Layer, Grantees], Set
         layer = (owner, rule.schema, rule.kind)
         privileges = privileges_of(rule.privileges, rule.kind, state.server.version)
         entry = wanted[layer].setdefault(grantee, Wanted())
-        entry.add(privileges, present=rule.present, option=rule.with_grant_option)
+        entry.add(privileges, rule.source, present=rule.present, option=rule.with_grant_option)
         if rule.present and rule.role != PUBLIC:
             claimed.add(layer)
     return wanted, claimed, problems
@@ -120,6 +131,7 @@ class _Difference(NamedTuple):
     option: bool
     explicit: bool = False
     upgrade: bool = False
+    rules: Tuple[str, ...] = ()
 
 
 def _differences(owner: int, acl: Acl, grantees: Grantees, managed: bool) -> Iterator[_Difference]:
@@ -135,11 +147,11 @@ def _differences(owner: int, acl: Acl, grantees: Grantees, managed: bool) -> Ite
             if p not in held or not (grantee == owner or any(entry.grantable for entry in held[p]))
         }
         if plain:
-            yield _Difference(grantee, frozenset(plain), True, False)
+            yield _Difference(grantee, frozenset(plain), True, False, rules=wanted.behind(plain))
         for upgrade in (False, True):
             part = frozenset(p for p in option if (p in held) is upgrade)
             if part:
-                yield _Difference(grantee, part, True, True, upgrade=upgrade)
+                yield _Difference(grantee, part, True, True, upgrade=upgrade, rules=wanted.behind(part))
         if grantee == owner:
             continue
         surplus: Dict[Tuple[bool, bool], Set[str]] = defaultdict(set)
@@ -152,4 +164,5 @@ def _differences(owner: int, acl: Acl, grantees: Grantees, managed: bool) -> Ite
             elif managed and grantee != PUBLIC_OID:
                 surplus[False, False].add(privilege)
         for (option_only, explicit), privileges in sorted(surplus.items()):
-            yield _Difference(grantee, frozenset(privileges), False, option_only, explicit)
+            rules = wanted.behind(privileges)
+            yield _Difference(grantee, frozenset(privileges), False, option_only, explicit, rules=rules)

@@ -116,7 +116,8 @@ def privilege_changes(
                 onward.append(Bucket(group, target, grantees, managed))
             # What a rule gives by name it gives on an extension's object too.
             giving = target._replace(extension=target.extension and not named)
-            changes.extend(_changes(differences, target, giving, state, acls))
+            claims = _claims(group, target, scope) if managed else ()
+            changes.extend(_changes(differences, target, giving, claims, state, acls))
     warnings = [
         f"{owner} owns {label}: an owner's own privileges are never taken away, so ensure: absent does nothing there"
         for owner, label in sorted(owners_spared)
@@ -125,21 +126,38 @@ def privilege_changes(
 
 
 def _changes(
-    differences: Iterable[_Difference], target: Target, giving: Target, state: State, acls: Acls
+    differences: Iterable[_Difference],
+    target: Target,
+    giving: Target,
+    claims: Tuple[str, ...],
+    state: State,
+    acls: Acls,
 ) -> Iterator[Union[Grant, Revoke]]:
-    """The differences as changes: ``target`` for what is taken, ``giving`` for what is given."""
-    for grantee, privileges, grantor, option, explicit, upgrade in differences:
+    """The differences as changes: ``target`` for what is taken, ``giving`` for what is given.
+
+    ``claims``: what makes the target managed.
+    """
+    for grantee, privileges, grantor, option, explicit, upgrade, rules in differences:
         ref = state.ref(grantee)
         if grantor is not None:
-            yield Revoke(target, ref, privileges, state.ref(grantor), option, explicit)
+            sources = rules if explicit or not claims else claims
+            yield Revoke(target, ref, privileges, state.ref(grantor), option, explicit, sources=sources)
         elif target.columns and grantee == target.owner.oid:
             # What an owner holds on its relation reaches every column.
             for privilege in sorted(privileges):
                 lacking = tuple(i for i in target.objects if privilege not in acls.of(target.kind, i.oid).of(grantee))
                 if lacking:
-                    yield Grant(giving._replace(objects=lacking), ref, frozenset((privilege,)), option)
+                    limited = giving._replace(objects=lacking)
+                    yield Grant(limited, ref, frozenset((privilege,)), option, sources=rules)
         else:
-            yield Grant(giving, ref, privileges, option, upgrade)
+            yield Grant(giving, ref, privileges, option, upgrade, sources=rules)
+
+
+def _claims(group: Group, target: Target, scope: Scope) -> Tuple[str, ...]:
+    name = target.objects[0].name if target.schema is None else target.schema
+    if target.schema is not None or group.kind == "schema":
+        return scope.schemas.get(name, ())
+    return scope.shared.get((group.kind, name), ())
 
 
 def _claimed(grantees: Grantees) -> bool:
@@ -187,7 +205,9 @@ def _wildcard(group: Group, schema: Optional[str], rules: BoundRules) -> Grantee
     found = rules.wildcards.get((group.kind, schema, group.column), {})
     if group.extension:
         # A wildcard leaves out what belongs to an extension. What it would give there is reported, see filters.
-        return {grantee: Wanted(wanted.present, set(), wanted.option) for grantee, wanted in found.items()}
+        return {
+            grantee: Wanted(wanted.present, set(), wanted.option, wanted.rules) for grantee, wanted in found.items()
+        }
     if group.column is None:
         return found
     return _over(found, _absent(rules.wildcards.get((group.kind, schema, None), {})))
@@ -195,7 +215,11 @@ def _wildcard(group: Group, schema: Optional[str], rules: BoundRules) -> Grantee
 
 def _absent(grantees: Grantees) -> Grantees:
     """What a rule takes from a relation it takes from its columns too, as REVOKE does; what it gives, it gives once."""
-    return {grantee: Wanted(absent=wanted.absent) for grantee, wanted in grantees.items() if wanted.absent}
+    return {
+        grantee: Wanted(absent=wanted.absent, rules={name: wanted.rules[name] for name in wanted.absent})
+        for grantee, wanted in grantees.items()
+        if wanted.absent
+    }
 
 
 def _over(stronger: Grantees, weaker: Grantees) -> Grantees:
@@ -223,6 +247,7 @@ class _Difference(NamedTuple):
     option: bool
     explicit: bool = False
     upgrade: bool = False
+    rules: Tuple[str, ...] = ()
 
 
 def _differences(
@@ -244,11 +269,11 @@ def _differences(
         owner = grantee == group.owner
         option = {p for p in wanted.option if p not in held or not (owner or any(e.grantable for e in held[p]))}
         if plain:
-            yield _Difference(grantee, frozenset(plain), None, False)
+            yield _Difference(grantee, frozenset(plain), None, False, rules=wanted.behind(plain))
         for upgrade in (False, True):
             part = frozenset(p for p in option if (p in held) is upgrade)
             if part:
-                yield _Difference(grantee, part, None, True, upgrade=upgrade)
+                yield _Difference(grantee, part, None, True, upgrade=upgrade, rules=wanted.behind(part))
         if owner:
             continue
         may: Dict[str, bool] = {}
@@ -268,4 +293,5 @@ def _differences(
                 elif entry.grantable and not keep_option and (managed or privilege in wanted.present):
                     surplus[entry.grantor, True, False].add(privilege)
         for (grantor, option_only, explicit), privileges in sorted(surplus.items()):
-            yield _Difference(grantee, frozenset(privileges), grantor, option_only, explicit)
+            rules = wanted.behind(privileges)
+            yield _Difference(grantee, frozenset(privileges), grantor, option_only, explicit, rules=rules)

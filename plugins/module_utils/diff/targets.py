@@ -12,7 +12,7 @@ import difflib
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import AbstractSet, Dict, FrozenSet, List, Mapping, Optional, Set, Tuple
+from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
 
 from ..policy import Policy, Rule
 from ..privileges import ALL, KINDS, PUBLIC, PUBLIC_OID
@@ -32,11 +32,15 @@ _UNQUALIFIED = re.compile(r'"(?:[^"]|"")*"(?:\[\d*\])*|[^". ]+')
 
 @dataclass
 class Wanted:
-    """What rules say about one grantee: privileges to be there, those of them with grant option, those to be gone."""
+    """What rules say about one grantee: privileges to be there, those of them with grant option, those to be gone.
+
+    ``rules``: by privilege, where the rules stand that speak of it.
+    """
 
     present: Set[str] = field(default_factory=set)
     absent: Set[str] = field(default_factory=set)
     option: Set[str] = field(default_factory=set)
+    rules: Dict[str, List[str]] = field(default_factory=dict, compare=False)
 
     def over(self, weaker: Wanted) -> Wanted:
         """This one's rules, with the weaker ones where this says nothing: a named rule beats a wildcard."""
@@ -44,13 +48,20 @@ class Wanted:
             self.present | (weaker.present - self.absent),
             self.absent | (weaker.absent - self.present),
             self.option | (weaker.option - self.absent),
+            {**weaker.rules, **self.rules},
         )
 
-    def add(self, privileges: FrozenSet[str], *, present: bool, option: bool) -> None:
+    def add(self, privileges: FrozenSet[str], source: str, *, present: bool, option: bool) -> None:
         """Add what one rule says."""
         (self.present if present else self.absent).update(privileges)
         if option:
             self.option.update(privileges)
+        for privilege in privileges:
+            self.rules.setdefault(privilege, []).append(source)
+
+    def behind(self, privileges: Iterable[str]) -> Tuple[str, ...]:
+        """The rules that speak of these privileges, each once."""
+        return tuple(dict.fromkeys(rule for name in sorted(privileges) for rule in self.rules.get(name, ())))
 
 
 Grantees = Dict[int, Wanted]
@@ -137,7 +148,7 @@ def bind(policy: Policy, state: State, lookups: Lookups) -> Tuple[BoundRules, Li
             problems.extend(inventory.wildcard_columns(rule))
             for column in rule.columns or (None,):
                 wanted = wildcards[rule.kind, rule.schema, column].setdefault(grantee, Wanted())
-                wanted.add(privileges, present=rule.present, option=rule.with_grant_option)
+                wanted.add(privileges, rule.source, present=rule.present, option=rule.with_grant_option)
             columns[rule.kind, rule.schema].update(rule.columns)
             continue
         name, problem = inventory.resolve(rule)
@@ -152,7 +163,7 @@ def bind(policy: Policy, state: State, lookups: Lookups) -> Tuple[BoundRules, Li
             if contradiction:
                 problems.append(contradiction)
             named[full].setdefault(grantee, Wanted()).add(
-                privileges, present=rule.present, option=rule.with_grant_option
+                privileges, rule.source, present=rule.present, option=rule.with_grant_option
             )
     names_in: Dict[Place, Set[object]] = defaultdict(set)
     for kind, schema, key, column in named:

@@ -106,6 +106,17 @@ def holds(name: str, stored: str, wanted: Sequence[str]) -> bool:
         return False
 
 
+def elements(name: str, stored: str) -> Value:
+    """The value that the catalog holds for a setting, as ALTER ROLE ... SET takes it."""
+    name = fold(name)
+    if name not in QUOTED_LISTS:
+        return (stored,)
+    try:
+        return _elements(stored, folded=QUOTED_LISTS[name])
+    except Refused:
+        return (stored,)
+
+
 def _words(text: str) -> List[str]:
     return [fold(word.strip()) for word in text.split(",")]
 

@@ -1,0 +1,429 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What goes wrong in the middle of a run, at the statement that a test names, and what has to be true afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from fault_plans import FRESH, KEPT, NEW, OLD, SECRETS, FaultPlan
+from harness import Result, check_shape, parse
+from psycopg import sql
+from wire import Held, Stop, Wire
+
+#: How long a session may go on after its module is gone, in seconds.
+GONE = 4.0
+
+#: What a stopped run may say.
+LOST_ANSWER = "the connection broke during COMMIT; asked again, the server says that the transaction was committed"
+
+
+@dataclass
+class Tally:
+    """What was tried and what became of it, for the table of the documentation."""
+
+    before: int = 0
+    planned: int = 0
+    #: Where the harm was done while a statement ran.
+    inside: int = 0
+    #: Seconds until the longest-lived session was gone.
+    longest: float = 0.0
+    positions: set[Stop] = field(default_factory=set)
+    versions: Counter[int] = field(default_factory=Counter)
+
+
+#: By what was done.
+TALLIES: dict[str, Tally] = defaultdict(Tally)
+
+
+def summary() -> list[str]:
+    """The table as it stands in the documentation."""
+    if not TALLIES:
+        return []
+    lines = [
+        "| what happens | PostgreSQL | positions | runs | then as before | then as planned | session gone within | between, lost |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, tally in TALLIES.items():
+        versions = sorted(tally.versions)
+        shown = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else str(versions[0])
+        lines.append(
+            f"| {name} | {shown} | {len(tally.positions)} | {sum(tally.versions.values())} | {tally.before} | {tally.planned} "
+            f"| {tally.longest:.1f} s | 0 |"
+        )
+    return lines
+
+
+class Harm:
+    """Something that happens to a run. ``ends``: the module does not answer any more."""
+
+    ends = False
+
+    def __init__(self, name: str, plan: FaultPlan) -> None:
+        self.name = name
+        self.plan = plan
+        self._process = 0
+        self._known = threading.Event()
+
+    def started(self, process: int) -> None:
+        self._process = process
+        self._known.set()
+
+    @property
+    def process(self) -> int:
+        """The module's process number. The wire may be quicker than who started it."""
+        assert self._known.wait(30)
+        return self._process
+
+    def __call__(self, held: Held) -> bool:
+        raise NotImplementedError
+
+    def undo(self) -> None:
+        """When the module is gone."""
+
+    def commits(self, stop: Stop, last: int) -> bool:
+        """Whether the transaction is committed when this happens at that stop. ``last`` is the COMMIT."""
+        return stop.number == last and stop.when == "after"
+
+    def judge(self, stop: Stop, result: Result | None, committed: bool) -> None:
+        """What the module has to say, where it still can."""
+        assert result is not None
+        if committed:
+            assert not result.failed, result
+        else:
+            assert result.failed, result
+            assert result.error_code == "connection_failed", result
+            assert "nothing was applied" in result.msg or stop.number == 0, result
+
+
+class Terminate(Harm):
+    """The backend is terminated; what it said until then arrives."""
+
+    def __call__(self, held: Held) -> bool:
+        terminate(self.plan, held.backend)
+        held.relay()
+        return False
+
+
+class Drop(Harm):
+    """The connection breaks; what the server said last is lost."""
+
+    def __call__(self, held: Held) -> bool:
+        return False
+
+    def judge(self, stop: Stop, result: Result | None, committed: bool) -> None:
+        super().judge(stop, result, committed)
+        if committed:
+            assert result is not None
+            assert any(LOST_ANSWER in warning for warning in result.warnings), result.warnings
+
+
+class Kill(Harm):
+    """The module is killed. What it has sent by then is lost."""
+
+    ends = True
+
+    def __call__(self, held: Held) -> bool:
+        os.kill(self.process, signal.SIGKILL)
+        return False
+
+    def judge(self, stop: Stop, result: Result | None, committed: bool) -> None:
+        assert result is None
+
+
+class KillSent(Kill):
+    """The module is killed, and what it has sent by then arrives."""
+
+    def __call__(self, held: Held) -> bool:
+        os.kill(self.process, signal.SIGKILL)
+        held.deliver()
+        return False
+
+    def commits(self, stop: Stop, last: int) -> bool:
+        return stop.number == last
+
+
+class Ask(Harm):
+    """The module is asked to end."""
+
+    number = signal.SIGTERM
+
+    def __call__(self, held: Held) -> bool:
+        os.kill(self.process, self.number)
+        return True
+
+    def judge(self, stop: Stop, result: Result | None, committed: bool) -> None:
+        super().judge(stop, result, committed)
+        assert result is not None
+        if not committed:
+            assert self.number.name in result.msg, result
+
+
+class Interrupt(Ask):
+    """As Ctrl-C does it."""
+
+    number = signal.SIGINT
+
+
+#: What statements open to write in. Those that are shared and written late come first.
+_CATALOGS = ("pg_shdepend", "pg_authid", "pg_auth_members", "pg_db_role_setting", "pg_shdescription", "pg_default_acl")
+_LOCK = "".join(
+    f"BEGIN LOCK TABLE {name} IN SHARE MODE NOWAIT; EXCEPTION WHEN lock_not_available THEN NULL; END;"
+    for name in _CATALOGS
+)
+
+
+class _Inside(Harm):
+    """The statement is stopped by locks on catalogs while it runs, where it needs one that the run does not have yet."""
+
+    def __init__(self, name: str, plan: FaultPlan) -> None:
+        super().__init__(name, plan)
+        self.locks: psycopg.Connection[Any] | None = None
+
+    def enter(self, held: Held) -> None:
+        self.locks = self.plan.db.connect(autocommit=False)
+        self.locks.execute(f"DO $$ BEGIN {_LOCK} END $$")
+        held.advance()
+        deadline = time.monotonic() + 2.5
+        while time.monotonic() < deadline:
+            rows = self.plan.db.cluster.connection.execute(
+                "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s", [held.backend]
+            ).fetchall()
+            if rows == [("Lock",)]:
+                TALLIES[self.name].inside += 1
+                return
+            if rows == [("Client",)]:
+                return
+        raise AssertionError("the statement neither ended nor waited")
+
+    def undo(self) -> None:
+        if self.locks is not None:
+            self.locks.close()
+            self.locks = None
+
+
+class TerminateInside(_Inside):
+    def __call__(self, held: Held) -> bool:
+        self.enter(held)
+        terminate(self.plan, held.backend)
+        held.relay()
+        return False
+
+
+class KillInside(_Inside):
+    ends = True
+
+    def __call__(self, held: Held) -> bool:
+        self.enter(held)
+        os.kill(self.process, signal.SIGKILL)
+        return False
+
+    def commits(self, stop: Stop, last: int) -> bool:
+        return stop.number == last
+
+    def judge(self, stop: Stop, result: Result | None, committed: bool) -> None:
+        assert result is None
+
+
+def terminate(plan: FaultPlan, backend: int) -> None:
+    """End a session, and wait until it is gone."""
+    rows = plan.db.cluster.connection.execute("SELECT pg_terminate_backend(%s, 10000)", [backend]).fetchall()
+    assert rows == [(True,)], f"backend {backend} did not end"
+
+
+class Trial:
+    """One plan, run again and again with something going wrong each time."""
+
+    def __init__(self, plan: FaultPlan) -> None:
+        self.plan = plan
+        self.db = plan.db
+        self.whole = whole_catalog(self.db.query)
+        plan.reset()
+        start = self.normal()
+        with self.wire() as wire:
+            result = self.result(self.run(wire))
+        assert not result.failed, result
+        self.sql: list[str] = result.sql
+        self.texts = wire.texts
+        #: What the run makes of it when nothing goes wrong.
+        self.planned = self.normal()
+        assert self.planned != start
+        self.check_passwords()
+        self.last = len(self.texts)
+        assert self.texts[-1] == "COMMIT"
+        self.first = self.texts.index(self.sql[0]) + 1
+
+    def every(self, begin: int = 0) -> list[Stop]:
+        """All stops there are: after every statement, and before the COMMIT that the module waits for."""
+        return [*(Stop(number) for number in range(begin, self.last + 1)), Stop(self.last, "sent")]
+
+    def wire(self, stop: Stop | None = None, harm: Callable[[Held], bool] | None = None) -> Wire:
+        return Wire(self.db.server.socket_directory, self.db.server.port, stop, harm)
+
+    def run(self, wire: Wire, started: Callable[[int], object] | None = None) -> tuple[str, str, int]:
+        return self.db.raw(
+            None, login_unix_socket=str(wire.directory), started=started, timeout=20, **self.plan.options
+        )  # fmt: skip
+
+    @staticmethod
+    def result(answer: tuple[str, str, int]) -> Result:
+        result = parse(*answer)
+        check_shape(result, check=False, diff=False)
+        text = answer[0]
+        leaked = [secret for secret in SECRETS if secret in text]
+        assert not leaked and "SCRAM-SHA-256$" not in text, "a secret is in the result"
+        return result
+
+    def try_one(self, stop: Stop, harm: Harm, *, converge: bool = True) -> None:
+        """The state is as before the run. Do harm at this stop, and see that nothing is lost by it.
+
+        Afterwards the state is as before the run again.
+        """
+        before, records, catalog = self.db.snapshot(), self.records(), self.whole()
+        where = f"{harm.name}, {stop.when} statement {stop.number}"
+        try:
+            with self.wire(stop, harm) as wire:
+                answer = self.run(wire, harm.started)
+            where += f" of {self.last}: {wire.texts[-1][:80] if wire.texts else 'login'}"
+            assert wire.stopped, "the stop was not reached"
+            if harm.ends:
+                assert answer == ("", "", -signal.SIGKILL), answer
+            harm.undo()
+            self.gone(harm)
+            committed = harm.commits(stop, self.last)
+            harm.judge(stop, None if harm.ends else self.result(answer), committed)
+            if committed:
+                assert self.normal() == self.planned, "it is not as planned"
+            else:
+                assert self.db.snapshot() == before, "it is not as before"
+                assert self.whole() == catalog, "something is left in the catalog"
+            self.check_passwords(records)
+            tally = TALLIES[harm.name]
+            if committed:
+                tally.planned += 1
+            else:
+                tally.before += 1
+            tally.positions.add(stop)
+            tally.versions[self.db.version] += 1
+            if converge:
+                self.converge(committed)
+            if converge or committed:
+                self.plan.reset()
+        except BaseException as error:
+            error.add_note(where)
+            raise
+        finally:
+            harm.undo()
+
+    def converge(self, committed: bool = False) -> None:
+        """The next run does the rest, and the one after it nothing."""
+        with self.wire() as wire:
+            result = self.result(self.run(wire))
+            assert not result.failed, result
+            assert sorted(result.sql) == ([] if committed else sorted(self.sql))
+            assert self.normal() == self.planned, "the next run does not get there"
+            again = self.result(self.run(wire))
+        assert again.sql == [], again
+        assert not again.failed, again
+        # By the verifiers that the server stores, not by the fingerprints.
+        drifted = self.db.reconcile(None, check=True, update_password="on_drift", **self.plan.options)
+        assert drifted.sql == [], drifted
+
+    def gone(self, harm: Harm) -> None:
+        """No session, lock or transaction of the module is left after a moment."""
+        start = time.monotonic()
+        query = sql.SQL("""
+            SELECT pid, 'session', state FROM pg_stat_activity
+             WHERE backend_type = 'client backend' AND pid NOT IN ({own})
+            UNION ALL SELECT pid, locktype, mode FROM pg_locks WHERE pid NOT IN ({own})
+            UNION ALL SELECT 0, 'prepared', gid FROM pg_prepared_xacts""")
+        own = sql.SQL(", ").join([self.db.connection.info.backend_pid, self.db.cluster.connection.info.backend_pid])
+        query = query.format(own=own)
+        while rows := self.db.connection.execute(query).fetchall():
+            assert time.monotonic() - start < GONE, f"left behind: {rows}"
+            time.sleep(0.005)
+        tally = TALLIES[harm.name]
+        tally.longest = max(tally.longest, time.monotonic() - start)
+
+    def normal(self) -> dict[str, str]:
+        """The state without what differs from one life of the database to the next: OIDs and salts."""
+        names = {str(oid): name for oid, name in self.db.query("SELECT oid::int8, rolname FROM pg_roles")}
+        names |= {str(oid): name for oid, name in self.db.query("SELECT oid::int8, nspname FROM pg_namespace")}
+        found = {}
+        for key, value in self.db.snapshot().items():
+            sort, _space, rest = key.partition(" ")
+            if sort == "role":
+                value = value.split("|", 1)[1]
+                value = re.sub(r"SCRAM-SHA-256\$[^|]*", lambda match: self.plan.password(match.group()), value)
+                value = re.sub(r"(password fingerprint \d+:)[0-9a-f]{64}", r"\1", value)
+            elif sort == "record":
+                rest, value = names[rest], "there"
+            elif sort in ("setting", "default", "relation", "type"):
+                rest = "|".join(names.get(part, part) for part in rest.split("|"))
+            elif sort == "large":
+                rest = "object"
+            key = f"{sort} {rest}"
+            found[key] = found.get(key, "") + value
+        return found
+
+    def records(self) -> dict[str, tuple[str, str | None]]:
+        """By role: which password the server stores, and the fingerprint that the record holds."""
+        lines = self.db.query(
+            "SELECT r.rolname, r.rolpassword, r.oid::int8, shobj_description(r.oid, 'pg_authid') FROM pg_authid r"
+            " WHERE r.oid >= 16384"
+        )
+        table: dict[int, str] = {}
+        if self.db.value("SELECT to_regclass('role_reconcile.password_fingerprint') IS NOT NULL"):
+            table = dict(
+                self.db.query("SELECT role::int8, encode(fingerprint, 'hex') FROM role_reconcile.password_fingerprint")
+            )
+        found = {}
+        for name, verifier, oid, comment in lines:
+            match = re.search(r"password fingerprint \d+:([0-9a-f]{64})$", comment or "")
+            if verifier is not None or match or oid in table:
+                assert not (match and oid in table), "two records"
+                record = match.group(1) if match else table.get(oid)
+                found[name] = (self.plan.password(verifier), record)
+        return found
+
+    def check_passwords(self, before: dict[str, tuple[str, str | None]] | None = None) -> None:
+        """Each record is the fingerprint of the password that the server stores, and opens the door alone."""
+        found = self.records()
+        for name, (password, record) in found.items():
+            assert record == self.plan.fingerprint(name, password).hex(), f"the record of {name} is not of its password"
+        if before is not None and "app" in before:
+            for name in before:
+                assert (before[name][0] == found.get(name, ("none",))[0]) == (
+                    before[name][1] == found.get(name, ("none", None))[1]
+                ), f"password and record of {name} do not go together"
+        opens = [text for text in (OLD, NEW) if self.db.logs_in("app", text)]
+        assert opens == [found["app"][0]], opens
+        assert found["keep"][0] == KEPT
+        assert found.get("fresh", (FRESH,))[0] == FRESH
+
+
+def whole_catalog(query: Callable[[str], list[tuple[Any, ...]]]) -> Callable[[], list[tuple[Any, ...]]]:
+    """Reads every row of every catalog, each catalog as a number of rows and a sum of hashes."""
+    names = [
+        row[0]
+        for row in query(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'"
+            # Trees of rules are large and no statement of a plan writes them.
+            " AND relname <> 'pg_rewrite' ORDER BY 1"
+        )
+    ]
+    text = " UNION ALL ".join(
+        f"SELECT '{name}', count(*), sum(hashtextextended(t::text, 0)::numeric) FROM {name} AS t" for name in names
+    )
+    return lambda: query(text)

@@ -42,6 +42,14 @@ class Tally:
     positions: set[Stop] = field(default_factory=set)
     versions: Counter[int] = field(default_factory=Counter)
 
+    def add(self, committed: bool, version: int, stop: Stop) -> None:
+        if committed:
+            self.planned += 1
+        else:
+            self.before += 1
+        self.positions.add(stop)
+        self.versions[version] += 1
+
 
 #: By what was done.
 TALLIES: dict[str, Tally] = defaultdict(Tally)
@@ -59,8 +67,8 @@ def summary() -> list[str]:
         versions = sorted(tally.versions)
         shown = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else str(versions[0])
         lines.append(
-            f"| {name} | {shown} | {len(tally.positions)} | {sum(tally.versions.values())} | {tally.before} | {tally.planned} "
-            f"| {tally.longest:.1f} s | 0 |"
+            f"| {name}{f' (inside: {tally.inside})' if tally.inside else ''} | {shown} | {len(tally.positions)} "
+            f"| {sum(tally.versions.values())} | {tally.before} | {tally.planned} | {tally.longest:.1f} s | 0 |"
         )
     return lines
 
@@ -104,7 +112,7 @@ class Harm:
         else:
             assert result.failed, result
             assert result.error_code == "connection_failed", result
-            assert "nothing was applied" in result.msg or stop.number == 0, result
+            assert "not applied" in result.msg or stop.number == 0, result
 
 
 class Terminate(Harm):
@@ -163,6 +171,10 @@ class Ask(Harm):
         os.kill(self.process, self.number)
         return True
 
+    def commits(self, stop: Stop, last: int) -> bool:
+        # A COMMIT that is on its way is waited for.
+        return stop.number == last
+
     def judge(self, stop: Stop, result: Result | None, committed: bool) -> None:
         super().judge(stop, result, committed)
         assert result is not None
@@ -184,7 +196,7 @@ _LOCK = "".join(
 )
 
 
-class _Inside(Harm):
+class Inside(Harm):
     """The statement is stopped by locks on catalogs while it runs, where it needs one that the run does not have yet."""
 
     def __init__(self, name: str, plan: FaultPlan) -> None:
@@ -213,7 +225,7 @@ class _Inside(Harm):
             self.locks = None
 
 
-class TerminateInside(_Inside):
+class TerminateInside(Inside):
     def __call__(self, held: Held) -> bool:
         self.enter(held)
         terminate(self.plan, held.backend)
@@ -221,7 +233,7 @@ class TerminateInside(_Inside):
         return False
 
 
-class KillInside(_Inside):
+class KillInside(Inside):
     ends = True
 
     def __call__(self, held: Held) -> bool:
@@ -236,10 +248,68 @@ class KillInside(_Inside):
         assert result is None
 
 
+class Crash(Harm):
+    """The backend is killed as by the system, so that the whole server starts again. The answer is lost."""
+
+    def __call__(self, held: Held) -> bool:
+        os.kill(held.backend, signal.SIGKILL)
+        return False
+
+    def undo(self) -> None:
+        """Wait for the server, and connect anew."""
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self.plan.db.connection.execute("SELECT 1")
+                self.plan.db.cluster.connection.execute("SELECT 1")
+                return
+            except psycopg.OperationalError:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            try:
+                self.plan.db.cluster.reconnect()
+                self.plan.db.connection = self.plan.db.connect()
+            except psycopg.OperationalError:
+                pass
+
+
+class Moment(Harm):
+    """Something that happens at a moment, not at a statement."""
+
+    def strike(self) -> None:
+        if self.name.startswith("module"):
+            try:
+                os.kill(self.process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it was quicker
+            return
+        self.plan.db.cluster.connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pg_access.reconcile'"
+        )
+
+
 def terminate(plan: FaultPlan, backend: int) -> None:
     """End a session, and wait until it is gone."""
     rows = plan.db.cluster.connection.execute("SELECT pg_terminate_backend(%s, 10000)", [backend]).fetchall()
     assert rows == [(True,)], f"backend {backend} did not end"
+
+
+class Seen:
+    """How everything was before a run."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self.state, self.records, self.catalog = trial.db.snapshot(), trial.records(), trial.whole()
+
+    def committed(self) -> bool:
+        """Whether everything is as planned. Else it has to be as before, to the last row."""
+        now = self.trial.db.snapshot()
+        self.trial.check_passwords(self.records)
+        if now == self.state:
+            assert self.trial.whole() == self.catalog, "something is left in the catalog"
+            return False
+        assert self.trial.normal() == self.trial.planned, "it is neither as before nor as planned"
+        return True
 
 
 class Trial:
@@ -264,10 +334,6 @@ class Trial:
         assert self.texts[-1] == "COMMIT"
         self.first = self.texts.index(self.sql[0]) + 1
 
-    def every(self, begin: int = 0) -> list[Stop]:
-        """All stops there are: after every statement, and before the COMMIT that the module waits for."""
-        return [*(Stop(number) for number in range(begin, self.last + 1)), Stop(self.last, "sent")]
-
     def wire(self, stop: Stop | None = None, harm: Callable[[Held], bool] | None = None) -> Wire:
         return Wire(self.db.server.socket_directory, self.db.server.port, stop, harm)
 
@@ -288,14 +354,15 @@ class Trial:
     def try_one(self, stop: Stop, harm: Harm, *, converge: bool = True) -> None:
         """The state is as before the run. Do harm at this stop, and see that nothing is lost by it.
 
-        Afterwards the state is as before the run again.
+        Afterwards the state is as before the run again. Without ``converge``, which is for stops before the plan's
+        first statement, it still is.
         """
-        before, records, catalog = self.db.snapshot(), self.records(), self.whole()
-        where = f"{harm.name}, {stop.when} statement {stop.number}"
+        seen = Seen(self)
+        where = f"{harm.name}, {stop.when} statement {stop.number} of {self.last}"
         try:
             with self.wire(stop, harm) as wire:
                 answer = self.run(wire, harm.started)
-            where += f" of {self.last}: {wire.texts[-1][:80] if wire.texts else 'login'}"
+            where += f": {wire.texts[-1][:80] if wire.texts else 'login'}"
             assert wire.stopped, "the stop was not reached"
             if harm.ends:
                 assert answer == ("", "", -signal.SIGKILL), answer
@@ -303,19 +370,8 @@ class Trial:
             self.gone(harm)
             committed = harm.commits(stop, self.last)
             harm.judge(stop, None if harm.ends else self.result(answer), committed)
-            if committed:
-                assert self.normal() == self.planned, "it is not as planned"
-            else:
-                assert self.db.snapshot() == before, "it is not as before"
-                assert self.whole() == catalog, "something is left in the catalog"
-            self.check_passwords(records)
-            tally = TALLIES[harm.name]
-            if committed:
-                tally.planned += 1
-            else:
-                tally.before += 1
-            tally.positions.add(stop)
-            tally.versions[self.db.version] += 1
+            assert seen.committed() == committed
+            TALLIES[harm.name].add(committed, self.db.version, stop)
             if converge:
                 self.converge(committed)
             if converge or committed:
@@ -325,6 +381,30 @@ class Trial:
             raise
         finally:
             harm.undo()
+
+    def try_moment(self, delay: float, harm: Moment) -> None:
+        """Do harm that many seconds after the start, wherever the run is then."""
+        seen = Seen(self)
+        try:
+            with self.wire() as wire:
+                timer = threading.Timer(delay, harm.strike)
+                timer.start()
+                answer = self.run(wire, harm.started)
+                timer.join()
+            self.gone(harm)
+            committed = seen.committed()
+            if answer[2] == -signal.SIGKILL:
+                assert answer[:2] == ("", ""), answer
+            else:
+                result = self.result(answer)
+                assert result.failed is not committed, result
+                assert committed or result.error_code == "connection_failed", result
+            TALLIES[harm.name].add(committed, self.db.version, Stop(len(wire.texts), "around"))
+            self.converge(committed)
+            self.plan.reset()
+        except BaseException as error:
+            error.add_note(f"{harm.name}, {delay} s after the start")
+            raise
 
     def converge(self, committed: bool = False) -> None:
         """The next run does the rest, and the one after it nothing."""
@@ -336,9 +416,7 @@ class Trial:
             again = self.result(self.run(wire))
         assert again.sql == [], again
         assert not again.failed, again
-        # By the verifiers that the server stores, not by the fingerprints.
-        drifted = self.db.reconcile(None, check=True, update_password="on_drift", **self.plan.options)
-        assert drifted.sql == [], drifted
+        self.check_passwords()
 
     def gone(self, harm: Harm) -> None:
         """No session, lock or transaction of the module is left after a moment."""
@@ -413,17 +491,22 @@ class Trial:
         assert found.get("fresh", (FRESH,))[0] == FRESH
 
 
+#: What the server has of its own in these, thousands of rows, only counts where somebody changed its ACL.
+_OWN = {
+    "pg_proc": "oid >= 16384 OR proacl IS NOT NULL",
+    "pg_type": "oid >= 16384 OR typacl IS NOT NULL",
+    "pg_attribute": "attrelid >= 16384 OR attacl IS NOT NULL",
+    "pg_description": "objoid >= 16384",
+    "pg_rewrite": "oid >= 16384",
+}
+
+
 def whole_catalog(query: Callable[[str], list[tuple[Any, ...]]]) -> Callable[[], list[tuple[Any, ...]]]:
-    """Reads every row of every catalog, each catalog as a number of rows and a sum of hashes."""
-    names = [
-        row[0]
-        for row in query(
-            "SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'"
-            # Trees of rules are large and no statement of a plan writes them.
-            " AND relname <> 'pg_rewrite' ORDER BY 1"
-        )
-    ]
+    """Reads every catalog, each as a number of rows and a sum of their hashes."""
+    names = query("SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'")
     text = " UNION ALL ".join(
-        f"SELECT '{name}', count(*), sum(hashtextextended(t::text, 0)::numeric) FROM {name} AS t" for name in names
+        f"SELECT '{name}', count(*), sum(hashtextextended(t::text, 0)::numeric) FROM {name} AS t"
+        f" WHERE {_OWN.get(name, 'true')}"
+        for (name,) in sorted(names)
     )
     return lambda: query(text)

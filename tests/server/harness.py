@@ -299,6 +299,11 @@ class Cluster:
     def _connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(autocommit=True, **self.address("postgres"))
 
+    def reconnect(self) -> None:
+        """After the server has started again."""
+        self.connection.close()
+        self.connection = self._connect()
+
     def address(self, database: str) -> dict[str, Any]:
         return {
             "host": self.server.socket_directory,

@@ -166,7 +166,7 @@ class FaultPlan:
             rule("z", "UPDATE", "table", kept, **option),
             rule("z", "USAGE", "schema", {"name": "s"}),
         ]
-        memberships = [
+        memberships: list[dict[str, Any]] = [
             {"role": "g", "members": [{"name": "h"}, {"name": "app", "admin": True}]},
             {"role": "c2", "members": [{"name": "c1"}]},
         ]

@@ -369,8 +369,8 @@ class Trial:
             harm.undo()
             self.gone(harm)
             committed = harm.commits(stop, self.last)
-            harm.judge(stop, None if harm.ends else self.result(answer), committed)
             assert seen.committed() == committed
+            harm.judge(stop, None if harm.ends else self.result(answer), committed)
             TALLIES[harm.name].add(committed, self.db.version, stop)
             if converge:
                 self.converge(committed)
@@ -421,13 +421,13 @@ class Trial:
     def gone(self, harm: Harm) -> None:
         """No session, lock or transaction of the module is left after a moment."""
         start = time.monotonic()
-        query = sql.SQL("""
+        text = sql.SQL("""
             SELECT pid, 'session', state FROM pg_stat_activity
              WHERE backend_type = 'client backend' AND pid NOT IN ({own})
             UNION ALL SELECT pid, locktype, mode FROM pg_locks WHERE pid NOT IN ({own})
             UNION ALL SELECT 0, 'prepared', gid FROM pg_prepared_xacts""")
         own = sql.SQL(", ").join([self.db.connection.info.backend_pid, self.db.cluster.connection.info.backend_pid])
-        query = query.format(own=own)
+        query = text.format(own=own)
         while rows := self.db.connection.execute(query).fetchall():
             assert time.monotonic() - start < GONE, f"left behind: {rows}"
             time.sleep(0.005)
@@ -438,7 +438,7 @@ class Trial:
         """The state without what differs from one life of the database to the next: OIDs and salts."""
         names = {str(oid): name for oid, name in self.db.query("SELECT oid::int8, rolname FROM pg_roles")}
         names |= {str(oid): name for oid, name in self.db.query("SELECT oid::int8, nspname FROM pg_namespace")}
-        found = {}
+        found: dict[str, str] = {}
         for key, value in self.db.snapshot().items():
             sort, _space, rest = key.partition(" ")
             if sort == "role":

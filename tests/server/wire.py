@@ -95,7 +95,7 @@ class _Stream:
 
     def messages(self, data: bytes) -> list[bytes]:
         self.rest += data
-        found = []
+        found: list[bytes] = []
         while True:
             head = 1 if self.typed else 0
             if len(self.rest) < head + 4:

@@ -300,14 +300,14 @@ class Seen:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.state, self.records, self.catalog = trial.db.snapshot(), trial.records(), trial.whole()
+        trial.check_passwords()
 
     def committed(self) -> bool:
         """Whether everything is as planned. Else it has to be as before, to the last row."""
-        now = self.trial.db.snapshot()
-        self.trial.check_passwords(self.records)
-        if now == self.state:
+        if self.trial.db.snapshot() == self.state:
             assert self.trial.whole() == self.catalog, "something is left in the catalog"
             return False
+        self.trial.check_passwords(self.records)
         assert self.trial.normal() == self.trial.planned, "it is neither as before nor as planned"
         return True
 
@@ -333,6 +333,12 @@ class Trial:
         self.last = len(self.texts)
         assert self.texts[-1] == "COMMIT"
         self.first = self.texts.index(self.sql[0]) + 1
+        self.reset()
+
+    def reset(self) -> None:
+        """Make the state before the plan again."""
+        self.plan.reset()
+        self.seen = Seen(self)
 
     def wire(self, stop: Stop | None = None, harm: Callable[[Held], bool] | None = None) -> Wire:
         return Wire(self.db.server.socket_directory, self.db.server.port, stop, harm)
@@ -354,10 +360,9 @@ class Trial:
     def try_one(self, stop: Stop, harm: Harm, *, converge: bool = True) -> None:
         """The state is as before the run. Do harm at this stop, and see that nothing is lost by it.
 
-        Afterwards the state is as before the run again. Without ``converge``, which is for stops before the plan's
-        first statement, it still is.
+        Afterwards the state is as before the run again. Without ``converge`` the next run is the next trial.
         """
-        seen = Seen(self)
+        seen = self.seen
         where = f"{harm.name}, {stop.when} statement {stop.number} of {self.last}"
         try:
             with self.wire(stop, harm) as wire:
@@ -372,10 +377,9 @@ class Trial:
             assert seen.committed() == committed
             harm.judge(stop, None if harm.ends else self.result(answer), committed)
             TALLIES[harm.name].add(committed, self.db.version, stop)
-            if converge:
-                self.converge(committed)
             if converge or committed:
-                self.plan.reset()
+                self.converge(committed)
+                self.reset()
         except BaseException as error:
             error.add_note(where)
             raise
@@ -384,7 +388,7 @@ class Trial:
 
     def try_moment(self, delay: float, harm: Moment) -> None:
         """Do harm that many seconds after the start, wherever the run is then."""
-        seen = Seen(self)
+        seen = self.seen
         try:
             with self.wire() as wire:
                 timer = threading.Timer(delay, harm.strike)
@@ -401,7 +405,7 @@ class Trial:
                 assert committed or result.error_code == "connection_failed", result
             TALLIES[harm.name].add(committed, self.db.version, Stop(len(wire.texts), "around"))
             self.converge(committed)
-            self.plan.reset()
+            self.reset()
         except BaseException as error:
             error.add_note(f"{harm.name}, {delay} s after the start")
             raise

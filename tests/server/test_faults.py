@@ -52,9 +52,7 @@ ALWAYS = ("backend terminated", "module killed (SIGKILL)")
 
 @pytest.fixture(params=PLANS if LONG else PLANS[:1], ids="-".join)
 def trial(request: pytest.FixtureRequest, db: Database) -> Trial:
-    found = Trial(FaultPlan(db, *request.param))
-    found.plan.reset()
-    return found
+    return Trial(FaultPlan(db, *request.param))
 
 
 @pytest.mark.parametrize("name", HARMS)
@@ -67,11 +65,12 @@ def test_at_every_statement(trial: Trial, name: str) -> None:
         if LONG and harm is faults.Drop:
             stops += [Stop(number, "part") for number in range(trial.first, trial.last + 1)]
     if not LONG and name not in ALWAYS:
-        # Every ninth, and all around the COMMIT.
-        stops = [stop for stop in stops if stop.number % 9 == 4 or stop.number >= trial.last - 1]
-    for stop in stops:
-        # Until the first statement of the plan, one trial is the next run of the one before it.
-        trial.try_one(stop, harm(name, trial.plan), converge=stop.number >= trial.first - 1)
+        # Every fifteenth, and all around the COMMIT.
+        stops = [stop for stop in stops if stop.number % 15 == 4 or stop.number >= trial.last - 1]
+    for position, stop in enumerate(stops):
+        # Else the next trial is the next run.
+        converge = stop.number >= trial.first - 1 if LONG else position % 6 == 0
+        trial.try_one(stop, harm(name, trial.plan), converge=converge)
 
 
 @pytest.mark.parametrize("name", ["backend terminated at a random moment", "module killed at a random moment"])
@@ -79,7 +78,7 @@ def test_at_random_moments(trial: Trial, name: str) -> None:
     start = time.monotonic()
     trial.converge()
     whole = (time.monotonic() - start) / 2
-    trial.plan.reset()
+    trial.reset()
     moments = random.Random(f"{SEED} {name} {trial.plan.executor}")  # noqa: S311
     for _number in range(MOMENTS):
         trial.try_moment(moments.uniform(0, whole), Moment(name, trial.plan))
@@ -92,7 +91,6 @@ def test_the_server_crashes(server: Cluster, runner: Runner) -> None:
     try:
         db = Database(cluster, runner)
         trial = Trial(FaultPlan(db))
-        trial.plan.reset()
         middle = (trial.first + trial.last) // 2
         some = range(0, trial.last + 1, 3) if LONG else (trial.first, middle)
         for stop in [*map(Stop, some), Stop(trial.last, "sent"), Stop(trial.last)]:

@@ -65,7 +65,9 @@ def summary() -> list[str]:
     ]
     for name, tally in TALLIES.items():
         versions = sorted(tally.versions)
-        shown = f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else str(versions[0])
+        shown = ", ".join(map(str, versions))
+        if len(versions) > 2 and versions == list(range(versions[0], versions[-1] + 1)):
+            shown = f"{versions[0]} to {versions[-1]}"
         lines.append(
             f"| {name}{f' (inside: {tally.inside})' if tally.inside else ''} | {shown} | {len(tally.positions)} "
             f"| {sum(tally.versions.values())} | {tally.before} | {tally.planned} | {tally.longest:.1f} s | 0 |"
@@ -288,6 +290,31 @@ class Moment(Harm):
         )
 
 
+class InCommit(Moment):
+    """Something that happens while the COMMIT waits for a synchronous standby that is not there."""
+
+    def __init__(self, name: str, plan: FaultPlan, number: signal.Signals | None = None) -> None:
+        super().__init__(name, plan)
+        self.number = number
+
+    def standby(self, there: bool) -> None:
+        control = self.plan.db.cluster.connection
+        control.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{'' if there else 'nobody'}'")
+        control.execute("SELECT pg_reload_conf()")
+
+    def strike(self) -> None:
+        control = self.plan.db.cluster.connection
+        deadline = time.monotonic() + 20
+        while not (rows := control.execute("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'").fetchall()):
+            assert time.monotonic() < deadline, "the COMMIT does not wait"
+            time.sleep(0.01)
+        if self.number is None:
+            terminate(self.plan, rows[0][0])
+        else:
+            os.kill(self.process, self.number)
+        self.standby(there=True)
+
+
 def terminate(plan: FaultPlan, backend: int) -> None:
     """End a session, and wait until it is gone."""
     rows = plan.db.cluster.connection.execute("SELECT pg_terminate_backend(%s, 10000)", [backend]).fetchall()
@@ -386,8 +413,8 @@ class Trial:
         finally:
             harm.undo()
 
-    def try_moment(self, delay: float, harm: Moment) -> None:
-        """Do harm that many seconds after the start, wherever the run is then."""
+    def try_moment(self, delay: float, harm: Moment) -> Result | None:
+        """Do harm that many seconds after the start, wherever the run is then. Returns what the run said."""
         seen = self.seen
         try:
             with self.wire() as wire:
@@ -397,6 +424,7 @@ class Trial:
                 timer.join()
             self.gone(harm)
             committed = seen.committed()
+            result = None
             if answer[2] == -signal.SIGKILL:
                 assert answer[:2] == ("", ""), answer
             else:
@@ -406,6 +434,7 @@ class Trial:
             TALLIES[harm.name].add(committed, self.db.version, Stop(len(wire.texts), "around"))
             self.converge(committed)
             self.reset()
+            return result
         except BaseException as error:
             error.add_note(f"{harm.name}, {delay} s after the start")
             raise

@@ -99,6 +99,32 @@ def test_the_server_crashes(server: Cluster, runner: Runner) -> None:
         cluster.server.stop()
 
 
+def test_the_commit_waits_for_a_standby(server: Cluster, runner: Runner) -> None:
+    """What happens then happens in the middle of a COMMIT, which can no longer be taken back."""
+    settings = "synchronous_commit = on\nwal_level = replica\nmax_wal_senders = 2"
+    cluster = Cluster(servers.start(server.version, settings))
+    try:
+        db = Database(cluster, runner)
+        for connection in (db.connection, cluster.connection):
+            connection.execute("SET synchronous_commit = local")
+        trial = Trial(FaultPlan(db))
+        for name, number in (
+            ("backend terminated inside the COMMIT", None),
+            ("module killed inside the COMMIT", signal.SIGKILL),
+            ("module asked to end inside the COMMIT", signal.SIGTERM),
+        ):
+            for _time in range(20 if LONG else 1):
+                harm = faults.InCommit(name, trial.plan, number)
+                harm.standby(there=False)
+                result = trial.try_moment(0, harm)
+                if number is None:
+                    assert result is not None
+                    assert any(faults.LOST_ANSWER in warning for warning in result.warnings), result
+            assert not faults.TALLIES[name].before
+    finally:
+        cluster.server.stop()
+
+
 # ---- the plan
 
 

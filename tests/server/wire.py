@@ -55,6 +55,13 @@ class Held:
     #: Lets the server have the statement that is next. Only for a stop at ``sent``.
     advance: Callable[[], None]
 
+    def said(self) -> int:
+        """How many bytes of the server's answer wait to be read."""
+        try:
+            return len(self.server.recv(1 << 20, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return 0
+
     def deliver(self) -> None:
         """Send the server all that the module has sent, and what arrives until its end is closed."""
         try:

@@ -36,7 +36,8 @@ server-tests:
 	@$(CHECKS) $(if $(PG),$(addprefix server-,$(subst $(comma), ,$(PG))),server) $(if $(K),-k "$(K)")
 
 faults:
-	@FAULTS=long $(MAKE) -s server-tests K=test_faults
+	@bin=$$($(PYTHON) tools/environments.py dev) && "$$bin/python" tests/server/servers.py prepare $(subst $(comma), ,$(PG)) \
+		&& FAULTS=long "$$bin/python" -m pytest -q $(if $(PG),--pg $(PG)) tests/server/test_faults.py
 
 docs:
 	@$(CHECKS) docs

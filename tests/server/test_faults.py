@@ -46,7 +46,7 @@ HARMS: dict[str, type[Harm]] = {
     "module asked to end (SIGTERM)": faults.Ask,
     "module interrupted (SIGINT)": faults.Interrupt,
 }
-#: These are done at every statement always, the others only in the long run.
+#: These are done at every statement of the plan always, the others only in the long run.
 ALWAYS = ("backend terminated", "module killed (SIGKILL)")
 
 
@@ -64,9 +64,10 @@ def test_at_every_statement(trial: Trial, name: str) -> None:
         stops = [*(Stop(number) for number in range(trial.last + 1)), Stop(trial.last, "sent")]
         if LONG and harm is faults.Drop:
             stops += [Stop(number, "part") for number in range(trial.first, trial.last + 1)]
-    if not LONG and name not in ALWAYS:
-        # Every fifteenth, and all around the COMMIT.
-        stops = [stop for stop in stops if stop.number % 15 == 4 or stop.number >= trial.last - 1]
+    if not LONG:
+        # Every fifteenth, and all around the COMMIT; or every one of the plan, and every fifth before it has begun.
+        begin, step = (trial.first - 1, 5) if name in ALWAYS else (trial.last - 1, 15)
+        stops = [stop for stop in stops if stop.number % step == 0 or stop.number >= begin]
     for position, stop in enumerate(stops):
         # Else the next trial is the next run.
         always = LONG and name in ALWAYS and stop.number >= trial.first - 1

@@ -255,26 +255,35 @@ class KillInside(Inside):
 class Crash(Harm):
     """The backend is killed as by the system, so that the whole server starts again. The answer is lost."""
 
+    struck = False
+
     def __call__(self, held: Held) -> bool:
         os.kill(held.backend, signal.SIGKILL)
+        self.struck = True
         return False
 
     def undo(self) -> None:
-        """Wait for the server, and connect anew."""
+        """Wait until the server has taken down every session and is back."""
+        if not self.struck:
+            return
+        self.struck = False
         deadline = time.monotonic() + 30
-        while True:
+        for connection in (self.plan.db.connection, self.plan.db.cluster.connection):
             try:
-                self.plan.db.connection.execute("SELECT 1")
-                self.plan.db.cluster.connection.execute("SELECT 1")
-                return
+                while True:
+                    connection.execute("SELECT 1")
+                    assert time.monotonic() < deadline, "the server does not mind"
+                    time.sleep(0.01)
             except psycopg.OperationalError:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+                pass
+        while True:
             try:
                 self.plan.db.cluster.reconnect()
                 self.plan.db.connection = self.plan.db.connect()
+                return
             except psycopg.OperationalError:
-                pass
+                assert time.monotonic() < deadline, "the server does not come back"
+                time.sleep(0.02)
 
 
 class Moment(Harm):

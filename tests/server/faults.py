@@ -35,12 +35,19 @@ class Tally:
 
     before: int = 0
     planned: int = 0
+    #: Where anything was not as it has to be; the test fails then.
+    lost: int = 0
     #: Where the harm was done while a statement ran.
     inside: int = 0
     #: Seconds until the longest-lived session was gone.
     longest: float = 0.0
     positions: set[Stop] = field(default_factory=set)
     versions: Counter[int] = field(default_factory=Counter)
+
+    def lose(self, version: int, stop: Stop) -> None:
+        self.lost += 1
+        self.positions.add(stop)
+        self.versions[version] += 1
 
     def add(self, committed: bool, version: int, stop: Stop) -> None:
         if committed:
@@ -70,7 +77,7 @@ def summary() -> list[str]:
             shown = f"{versions[0]} to {versions[-1]}"
         lines.append(
             f"| {name}{f' (inside: {tally.inside})' if tally.inside else ''} | {shown} | {len(tally.positions)} "
-            f"| {sum(tally.versions.values())} | {tally.before} | {tally.planned} | {tally.longest:.1f} s | 0 |"
+            f"| {sum(tally.versions.values())} | {tally.before} | {tally.planned} | {tally.longest:.1f} s | {tally.lost} |"
         )
     return lines
 
@@ -414,11 +421,12 @@ class Trial:
             committed = harm.commits(stop, self.last)
             assert seen.committed() == committed
             harm.judge(stop, None if harm.ends else self.result(answer), committed)
-            TALLIES[harm.name].add(committed, self.db.version, stop)
             if converge or committed:
                 self.converge(committed)
                 self.reset()
-        except BaseException as error:
+            TALLIES[harm.name].add(committed, self.db.version, stop)
+        except Exception as error:
+            TALLIES[harm.name].lose(self.db.version, stop)
             error.add_note(where)
             raise
         finally:
@@ -442,11 +450,12 @@ class Trial:
                 result = self.result(answer)
                 assert result.failed is not committed, result
                 assert committed or result.error_code == "connection_failed", result
-            TALLIES[harm.name].add(committed, self.db.version, Stop(len(wire.texts), "around"))
             self.converge(committed)
             self.reset()
+            TALLIES[harm.name].add(committed, self.db.version, Stop(len(wire.texts), "around"))
             return result
-        except BaseException as error:
+        except Exception as error:
+            TALLIES[harm.name].lose(self.db.version, Stop(-1, "around"))
             error.add_note(f"{harm.name}, {delay} s after the start")
             raise
 

@@ -98,13 +98,13 @@ class FaultPlan:
             self.db.sql(f"COMMENT ON ROLE {name} IS '{line}'")
 
     def _roles(self) -> str:
-        parts = [f"CREATE ROLE {name};" for name in (*ROLES, "stranger", "z")]
+        parts = [f"CREATE ROLE {name};" for name in (*ROLES, "stranger", "z", "leaver")]
         parts += [f"ALTER ROLE {name} LOGIN PASSWORD '{verifier}';" for name, verifier in self._verifiers.items()]
         parts += ["ALTER ROLE app SET statement_timeout = '5s';"]
         if self.executor == "owner":
             more = ", INHERIT TRUE, SET TRUE" if self.db.version >= 16 else ""
             parts += ["CREATE ROLE adm LOGIN CREATEROLE;", f"ALTER DATABASE {self.db.name} OWNER TO adm;"]
-            parts += [f"GRANT {', '.join(ROLES)} TO adm WITH ADMIN OPTION{more};"]
+            parts += [f"GRANT {', '.join((*ROLES, 'leaver'))} TO adm WITH ADMIN OPTION{more};"]
         parts += [f"SET SESSION AUTHORIZATION {self.login};"]
         parts += ["GRANT g TO e; GRANT g TO h WITH ADMIN OPTION; GRANT c1 TO c2;", "RESET SESSION AUTHORIZATION;"]
         return "\n".join(parts)
@@ -137,6 +137,8 @@ class FaultPlan:
             ALTER DEFAULT PRIVILEGES IN SCHEMA s GRANT INSERT ON TABLES TO e;
             ALTER DEFAULT PRIVILEGES IN SCHEMA s GRANT USAGE ON SEQUENCES TO d WITH GRANT OPTION;
             ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO e;
+            GRANT USAGE, CREATE ON SCHEMA s TO leaver; GRANT SELECT ON s.k TO leaver;
+            SET ROLE leaver; CREATE TABLE s.left (a int);
             SET ROLE d; GRANT SELECT ON n.c TO stranger;
             SET ROLE z; GRANT UPDATE ON s.k TO stranger;
             SET ROLE o; REVOKE USAGE ON SCHEMA n FROM d; RESET ROLE;
@@ -211,6 +213,8 @@ class FaultPlan:
                 },
                 {"owner": "o", "grant": [{"role": "app", "privileges": ["EXECUTE"], "on_type": "function"}]},
             ],
+            # Not in all databases: what is done in others is committed before the rest.
+            "retirements": [{"role": "leaver", "reassign_owned_to": "o", "drop_owned": True}],
         }  # fmt: skip
 
     # ---- afterwards

@@ -145,10 +145,9 @@ def test_the_plan_has_every_change(db: Database) -> None:
     )  # fmt: skip
     with connection:
         transaction.begin(connection, settings)
-        state, scope, lookups = apply.inspect(connection, policy, passwords)
-        outcome = room("plan").make_plan(
-            policy, state, scope, lookups, room("filters").Options(undeclared_grantees="revoke"), passwords=passwords
-        )
+        options = room("filters").Options(undeclared_grantees="revoke")
+        state, scope, lookups = apply.inspect(connection, policy, passwords, options)
+        outcome = room("plan").make_plan(policy, state, scope, lookups, options, passwords=passwords)
         connection.execute("ROLLBACK")
     assert not outcome.problems
     planned = outcome.plan.changes

@@ -187,6 +187,57 @@ def test_the_plan_converges_for_every_executor_and_store(db: Database) -> None:
         db.converge(None, **plan.options)
 
 
+# ---- other databases, which are committed before the rest
+
+
+#: A signal arrives in the module itself: while the other database is committed, or when the rest begins.
+_ASKED = """
+import os, signal
+from ansible_collections.pg_access.reconcile.plugins.module_utils import {room}
+real = {room}.{name}
+def asked(connection, *rest, **more):
+    if "{when}" == "before":
+        os.kill(os.getpid(), signal.SIGTERM)
+    result = real(connection, *rest, **more)
+    if "{when}" == "after":
+        os.kill(os.getpid(), signal.SIGTERM)
+    return result
+{room}.{name} = asked
+"""
+
+
+@pytest.mark.parametrize(
+    ("room", "name", "when"),
+    [
+        pytest.param("elsewhere", "commit", "after", id="when the other database is committed"),
+        pytest.param("apply", "run", "before", id="before the rest"),
+        pytest.param("apply", "verify", "after", id="after the rest"),
+    ],
+)
+def test_a_run_that_is_asked_to_end_says_which_databases_are_done(
+    db: Database, room: str, name: str, when: str
+) -> None:
+    other = db.cluster.create_database()
+    try:
+        db.sql("CREATE ROLE old; CREATE ROLE heir; CREATE SCHEMA mine AUTHORIZATION old")
+        session = db.connect(dbname=other)
+        session.execute("CREATE SCHEMA mine AUTHORIZATION old")
+        retirement = {"role": "old", "reassign_owned_to": "heir", "drop_owned": True, "all_databases": True}
+        manifest = {"roles": [{"name": "heir"}], "retirements": [retirement]}
+        result = db.reconcile(manifest, patch=_ASKED.format(room=room, name=name, when=when))
+        assert result.error_code == "partially_applied", result
+        assert result.databases == [other]
+        assert "SIGTERM" in result.msg
+        owner = "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'mine'"
+        assert session.execute(owner).fetchall() == [("heir",)]
+        assert db.value(owner) == "old"
+        assert not db.reconcile(manifest).failed
+        assert db.roles() == {"heir"}
+        db.silent(manifest)
+    finally:
+        db.cluster.drop_database(other)
+
+
 # ---- waits, and the key file
 
 

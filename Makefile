@@ -8,7 +8,7 @@ K ?=
 TARGETS ?=
 comma = ,
 
-.PHONY: help test lint sanity units integration server-tests docs build demo demo-server clean
+.PHONY: help test lint sanity units integration server-tests faults docs build demo demo-server clean
 
 help:
 	@echo "make test          everything: what CI runs"
@@ -18,6 +18,7 @@ help:
 	@echo "make sanity        ansible-test sanity       make units    ansible-test units"
 	@echo "make integration   ansible-test integration (TARGETS=...)"
 	@echo "make server-tests  tests against real servers (PG=16,18 K=expression)"
+	@echo "make faults        faults at every statement, many more of them (PG=16,18): the table of docs/reliability.md"
 	@echo "make docs          the documentation in .build/docs/html"
 	@echo "make build         the collection's archive in .build/dist"
 	@echo "make clean         remove .build"
@@ -33,6 +34,10 @@ sanity units integration:
 
 server-tests:
 	@$(CHECKS) $(if $(PG),$(addprefix server-,$(subst $(comma), ,$(PG))),server) $(if $(K),-k "$(K)")
+
+faults:
+	@bin=$$($(PYTHON) tools/environments.py dev) && "$$bin/python" tests/server/servers.py prepare $(subst $(comma), ,$(PG)) \
+		&& FAULTS=long "$$bin/python" -m pytest -q $(if $(PG),--pg $(PG)) tests/server/test_faults.py
 
 docs:
 	@$(CHECKS) docs

@@ -44,6 +44,7 @@ from .elsewhere import Done, by_database, cannot_rehearse, empty, look_around
 from .failure import Failure, internal, of_problems
 from .filters import Options
 from .guards import guard_problems, roles_at_stake, undeclared_losers
+from .interruption import Interrupted
 from .password_sending import hidden, remember, with_key
 from .plan import Outcome, make_plan, only_known
 from .policy import Policy
@@ -112,6 +113,8 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
             again = failure.code in ("collision", "not_converged") and attempt < TRIES
             if not again or connection.closed:
                 raise done.of(failure) from None
+        except Interrupted as asked:
+            raise done.of(asked.failure) from None
         except Exception as exc:
             if not done.sql:
                 raise
@@ -201,6 +204,7 @@ def _attempt(
                     told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
                     done.add(name, changes, texts, told)
                     warnings += told
+                    settings.resume()
             with clock.stage("apply"):
                 run(connection, own, replaced, objects_of(plan))
                 remember(connection, plan, policy, state, passwords)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
@@ -117,9 +118,7 @@ def make_key(path: str) -> bytes:
         except OSError:
             # A file system without hard links.
             os.rename(draft, path)
-            return value
-    except BaseException:
-        os.unlink(draft)
-        raise
-    os.unlink(draft)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft)
     return value

@@ -22,6 +22,7 @@ from .connection import CONNECTION_OPTIONS, address, connect, is_private, place_
 from .diff.passwords import PasswordOptions, key_problem
 from .failure import Failure, internal, of_problems
 from .filters import Options
+from .interruption import Interrupted, Signals
 from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
 from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names
@@ -191,10 +192,17 @@ def _invalid(invalid: ManifestInvalid) -> Failure:
 def run_role_reconcile() -> None:
     """The module ``pg_role_reconcile``."""
     module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
+    signals = Signals()
     try:
-        result = _role_reconcile(module)
+        try:
+            signals.listen()
+            result = _role_reconcile(module, signals)
+        finally:
+            signals.ignore()
+    except Interrupted as asked:
+        module.end(asked.failure)
     except Failure as failure:
-        module.end(failure)
+        module.end(signals.cause_of(failure))
     except ManifestInvalid as invalid:
         module.end(_invalid(invalid))
     except Exception as exc:
@@ -226,7 +234,7 @@ def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
     )
 
 
-def _role_reconcile(module: Module) -> Dict[str, Any]:
+def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
     key, wrong = key_of(module.raw, params["fingerprint_key_file"], os.environ)
     wrong += _out_of_range(params)
@@ -272,6 +280,8 @@ def _role_reconcile(module: Module) -> Dict[str, Any]:
             reconnect=lambda: connect(reach, module.secrets.mask),
             connect_to=lambda name: connect(reach, module.secrets.mask, {**place_of(connection), "dbname": name}),
             seen=lambda state: module.vouch(lambda: names_of(state)),
+            committing=signals.hold_back,
+            resume=signals.resume,
         )
         run = reconcile(connection, policy, options, settings)
     finally:

@@ -57,9 +57,10 @@ def failure_of(
 ) -> Failure:
     """A server's refusal in the module's terms. Only the parts of it that carry no parameters or context are taken."""
     if exc.sqlstate is None or connection.closed:
-        return Failure(
-            "connection_failed", "The connection to the server was lost; its transaction is not applied.", plan=plan
-        )
+        # Why a session was ended stands in the server's last words, where they arrived.
+        last = f" ({exc.diag.message_primary})" if exc.diag.message_primary else ""
+        message = f"The connection to the server was lost{last}; its transaction is not applied."
+        return Failure("connection_failed", message, sqlstate=exc.sqlstate, plan=plan)
     code = _CODES.get(exc.sqlstate, "server_error")
     if exc.sqlstate == "2BP01" and statement is not None and statement.startswith("DROP "):
         code = "drop_blocked"

@@ -24,6 +24,7 @@ except ImportError:  # the module reports the missing library before it gets her
 from . import catalog
 from .diff.passwords import PasswordOptions
 from .failure import Failure
+from .interruption import Interrupted
 from .pins import TURN, pins, set_role, turn, waits
 from .problems import Problem
 from .sending import failure_of, send
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 
 # A GRANT or REVOKE that the executor may not give is answered with one of these warnings and nothing else.
 _FUTILE = {"01006", "01007"}
+
+#: A server otherwise finds out that the run was killed when the statement is done, or has waited for its turn. Only
+#: where the system can tell: elsewhere the setting is refused.
+_NOTICE_A_LOST_CLIENT = """
+SELECT set_config('client_connection_check_interval', '2s', true)
+WHERE version() ~ 'linux' AND current_setting('client_connection_check_interval', true) IS NOT NULL
+"""
 
 #: How long to ask what became of a transaction.
 OUTCOME_SECONDS = 10
@@ -47,7 +55,7 @@ class Settings:
     fingerprint key is to be made. ``reconnect`` opens a second connection, after the first was lost, and ``connect_to``
     one to another database of the same server, by its name. ``seen`` is told the state, whatever becomes of the run.
     ``where`` is the server's address for people, and ``leaks`` tells whether a text holds a secret: both for the
-    scripts.
+    scripts. ``committing`` is called before a COMMIT; ``resume`` when the run goes on after that of another database.
     """
 
     check_mode: bool = False
@@ -68,6 +76,8 @@ class Settings:
     reconnect: Optional[Callable[[], Any]] = None
     connect_to: Optional[Callable[[str], Any]] = None
     seen: Callable[[State], None] = lambda _state: None
+    committing: Callable[[], None] = lambda: None
+    resume: Callable[[], None] = lambda: None
 
     @property
     def writes(self) -> bool:
@@ -91,6 +101,7 @@ def begin(connection: Connection[Any], settings: Settings) -> None:
         opening = ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
     sql_ascii = connection.info.parameter_status("server_encoding") == "SQL_ASCII"
     opening += pins(connection.info.server_version // 10000, sql_ascii=sql_ascii)
+    opening.append(_NOTICE_A_LOST_CLIENT)
     opening.append(set_role(settings.session_role))
     opening += waits(settings.statement_timeout)
     try:
@@ -190,6 +201,8 @@ def ending(connection: Connection[Any]) -> Iterator[None]:
         yield
     except psycopg.Error as exc:
         raise failure_of(exc, connection, None, None) from None
+    except Interrupted as asked:
+        raise asked.failure from None
     finally:
         if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             try:
@@ -209,6 +222,7 @@ def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> L
     if asked:
         row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
         transaction = row[0] if row else None
+    settings.committing()
     try:
         connection.execute("COMMIT")
     except psycopg.Error as exc:
@@ -236,18 +250,19 @@ def _outcome(transaction: Optional[str], settings: Settings) -> Optional[str]:
     """``committed``, ``aborted``, or None where nobody can tell."""
     if transaction is None or settings.reconnect is None:
         return None
-    try:
-        connection = settings.reconnect()
-    except Failure:
-        return None
-    try:
-        for _second in range(OUTCOME_SECONDS):
-            row = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchone()
+    deadline = time.monotonic() + OUTCOME_SECONDS
+    while True:
+        try:
+            with settings.reconnect() as connection:
+                row = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchone()
             if row and row[0] in ("committed", "aborted"):
                 return str(row[0])
-            time.sleep(1)  # the server has not noticed yet that the first connection is gone
-        return None
-    except psycopg.Error:
-        return None
-    finally:
-        connection.close()
+        except (Failure, psycopg.OperationalError) as exc:
+            if isinstance(exc, Failure) and exc.code != "connection_failed":
+                return None
+        except psycopg.Error:
+            return None
+        if time.monotonic() >= deadline:
+            return None
+        # The server starts again, or has not noticed yet that the first connection is gone.
+        time.sleep(1)

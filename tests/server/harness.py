@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -151,8 +151,15 @@ class Runner:
         )
 
     def forked(
-        self, arguments: dict[str, Any], environment: dict[str, str], module: str, timeout: float, patch: str
+        self,
+        arguments: dict[str, Any],
+        environment: dict[str, str],
+        module: str,
+        timeout: float,
+        patch: str = "",
+        started: Callable[[int], object] | None = None,
     ) -> tuple[str, str, int]:
+        """Standard output, standard error and exit code. ``started`` is told the module's process number."""
         if self._zygote is None or self._zygote.poll() is not None:
             self._zygote = self._start()
         assert self._zygote.stdin
@@ -163,10 +170,14 @@ class Runner:
             "module": module,
             "timeout": timeout,
             "patch": patch,
+            "tell": started is not None,
         }
         self._zygote.stdin.write(json.dumps(request) + "\n")
         self._zygote.stdin.flush()
         line = self._zygote.stdout.readline()
+        if started is not None and line:
+            started(json.loads(line)["process"])
+            line = self._zygote.stdout.readline()
         assert line, "the process that runs modules died"
         answer = json.loads(line)
         return answer["stdout"], answer["stderr"], answer["code"]
@@ -287,6 +298,11 @@ class Cluster:
 
     def _connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(autocommit=True, **self.address("postgres"))
+
+    def reconnect(self) -> None:
+        """After the server has started again."""
+        self.connection.close()
+        self.connection = self._connect()
 
     def address(self, database: str) -> dict[str, Any]:
         return {
@@ -672,21 +688,25 @@ class Database:
         prelude: str = "",
         patch: str = "",
         timeout: float = 60,
+        started: Callable[[int], object] | None = None,
         **options: Any,
     ) -> tuple[str, str, int]:
         """Run the module once: standard output, standard error and exit code as they are.
 
         ``process``: as a program of its own. ``blocked``: libraries that are not installed. ``prelude``: see Runner.
-        ``patch``: Python that runs once the module is imported, for this run only.
+        ``patch``: Python that runs once the module is imported, for this run only. ``started`` is told the process
+        number.
         """
         arguments = self.arguments(manifest, **options)
         variables = module_environment(**(environment or {}))
         if process or blocked or prelude:
             program = self.runner.process(arguments, variables, MODULE, blocked, prelude)
             self._processes.append(program)
+            if started is not None:
+                started(program.pid)
             stdout, stderr = program.communicate(timeout=timeout)
             return stdout, stderr, program.returncode
-        return self.runner.forked(arguments, variables, MODULE, timeout, patch)
+        return self.runner.forked(arguments, variables, MODULE, timeout, patch, started)
 
     def reconcile(
         self, manifest: Manifest | None = None, *, check: bool = False, diff: bool = False, **options: Any

@@ -6,7 +6,8 @@
 
 A process that has imported Ansible's module library, psycopg and the module once, and forks a child for each request.
 The child sees what a module sees that Ansible started: its arguments, no standard input, and an exit code.
-Requests and answers are lines of JSON on standard input and output.
+Requests and answers are lines of JSON on standard input and output; a request that asks to be told the child's process
+number is answered with that first.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ def serve(request: dict[str, object]) -> dict[str, object]:
                 os.close(descriptor)
         # Nothing is buffered yet, so the parent's objects serve: they write to what is now behind 1 and 2.
         child(request)
+    if request.get("tell"):
+        answer({"process": process})
     texts = [b"", b""]
     late = False
     deadline = time.monotonic() + float(request["timeout"])  # type: ignore[arg-type]
@@ -96,12 +99,15 @@ def serve(request: dict[str, object]) -> dict[str, object]:
     }
 
 
+def answer(values: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(values) + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     preload()
     for line in sys.stdin:
-        answer = serve(json.loads(line))
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
+        answer(serve(json.loads(line)))
 
 
 if __name__ == "__main__":

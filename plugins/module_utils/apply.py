@@ -49,6 +49,7 @@ from .policy import Policy
 from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
+from .sending import COLLISION
 from .sessions import end_sessions
 from .setting_checks import settings_asked
 from .signatures import split_signature, type_texts
@@ -101,15 +102,18 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
     """
     clock = _Clock()
     done = Done()
+    before: Optional[Failure] = None
     for attempt in range(1, TRIES + 1):
         try:
             with ending(connection):
                 run = _attempt(connection, policy, options, settings, clock, done)
             break
         except Failure as failure:
-            again = failure.code in ("collision", "not_converged") and attempt < TRIES
-            if not again or connection.closed:
+            if connection.closed or failure.code not in ("collision", "not_converged"):
                 raise done.of(failure) from None
+            if attempt == TRIES:
+                raise done.of(by_others(failure, before)) from None
+            before = failure
         except Exception as exc:
             if not done.sql:
                 raise
@@ -119,6 +123,22 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
     with clock.stage("sessions"):
         warnings = end_sessions(connection, run.plan, settings)
     return replace(run, warnings=(*run.warnings, *warnings), timings=clock.seconds)
+
+
+def by_others(failure: Failure, before: Optional[Failure]) -> Failure:
+    """The failure of the last try, as a collision where it is one: a plan that does not converge although nobody
+    interferes fails twice in the same words, because a try leaves nothing behind.
+    """
+    if failure.code != "not_converged":
+        return failure
+    if before is not None and (before.code, before.plan, before.problems) == (
+        failure.code,
+        failure.plan,
+        failure.problems,
+    ):
+        return failure
+    message = COLLISION.format(failure.problems[0].message)
+    return Failure("collision", message, problems=failure.problems, plan=failure.plan)
 
 
 def _attempt(
@@ -188,7 +208,7 @@ def _attempt(
             run(connection, own, replaced, objects_of(plan))
             remember(connection, plan, policy, state, passwords)
         with clock.stage("verify"):
-            verify(connection, policy, options, state, plan, passwords)
+            verify(connection, policy, options, state, plan, passwords, sql)
             check_access(connection, settings.session_role)
     elif settings.writes and not own and not state.server.in_recovery:
         warnings += tidy_records(connection, plan, policy, state, passwords)
@@ -401,8 +421,9 @@ def verify(
     before: State,
     plan: Plan,
     passwords: PasswordOptions,
+    ran: Sequence[str],
 ) -> None:
-    """Read everything again, before the commit: nothing of the plan may be left to do.
+    """Read everything again, before the commit: nothing of the plan may be left to do. ``ran``: its statements.
 
     What appeared since the inspection is the next run's work. Raises Failure ``not_converged``.
     """
@@ -420,7 +441,7 @@ def verify(
         "After the plan was run something of it was still to do, so it was rolled back. "
         "This is a fault of the collection, or another session undid a part of the plan.",
         problems=[*left.problems, *(Problem(message=f"still to do: {text}", code="not_converged") for text in sql)],
-        plan=sql,
+        plan=list(ran),
     )
 
 

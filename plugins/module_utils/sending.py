@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Raised by a statement of a checked plan, these mean that another session changed the same things at the same time.
 _COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000", "0LP01"})
+COLLISION = "Another session changed the same things at the same time, run again: {}"
 _CODES = {
     "42501": "insufficient_privilege",
     "2BP01": "dependent_privileges",
@@ -72,7 +73,7 @@ def failure_of(
         message = f"Another session holds a lock that the plan has waited 3 seconds for: {message}"
         hint = "Run again when that session, likely one that changes tables, is done."
     if code == "collision":
-        message = f"Another session changed the same things at the same time, run again: {message}"
+        message = COLLISION.format(message)
     return Failure(
         code,
         message,

@@ -55,7 +55,7 @@ from .setting_checks import settings_asked
 from .signatures import split_signature, type_texts
 from .state import Server, State
 from .statements import inventory_of, statements
-from .transaction import Settings, begin, commit, ending, is_standby, run, take_turn
+from .transaction import Settings, begin, commit, ending, run, take_turn
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 TRIES = 3
 
 STANDBY = "this server is a standby and there is something to do"
+ALONE = "synchronous_standby_names is set and no synchronous standby is attached: COMMIT waits until one is"
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,8 @@ def _attempt(
     """
     passwords = settings.passwords
     with clock.stage("begin"):
-        begin(connection, settings)
-    if settings.writes and not is_standby(connection):
+        writable = begin(connection, settings)
+    if writable:
         with clock.stage("turn"):
             take_turn(connection, settings)
     with clock.stage("inspect"):
@@ -185,6 +186,8 @@ def _attempt(
         *_about_passwords(plan, state, settings),
     ]
     with clock.stage("guard"):
+        if sql and state.server.synchronous and not catalog.read_synchronous(connection):
+            warnings.append(ALONE)
         guards = [
             *_guards(connection, plan, policy, options, state),
             *brake_problems(plan, settings.max_drops, settings.max_revokes),

@@ -64,6 +64,15 @@ log_line_prefix = '%m [%p] %u@%d '
 timezone = 'UTC'
 """
 
+#: A standby insists on at least what initdb's server had. It begins at the very first WAL, which is kept for it.
+_REPLICATION = """
+wal_level = replica
+wal_keep_size = '1GB'
+synchronous_commit = on
+max_wal_senders = 10
+max_connections = 100
+"""
+
 #: Over TCP the database postgres lets roles with md5 passwords in too, every other one takes SCRAM only.
 _HBA = """
 local all all trust
@@ -395,6 +404,24 @@ def start(version: int, settings: str = "", hba: str = "") -> Server:
 
     ``settings`` and ``hba`` are more lines of postgresql.conf and pg_hba.conf.
     """
+    return _launch(version, settings, hba)
+
+
+def start_primary(version: int, settings: str = "") -> Server:
+    """A fresh server that standbys may stream from."""
+    return _launch(version, _REPLICATION + settings, "local replication all trust\n")
+
+
+def start_standby(primary: Server, settings: str = "", name: str = "standby") -> Server:
+    """A standby that streams from this primary. Both begin as copies of one data directory that no server had run on
+    yet, and it replays all that the primary has done since.
+    """
+    source = f"host={primary.socket_directory} port={primary.port} user=postgres application_name={name}"
+    own = f"primary_conninfo = '{source}'\n"
+    return _launch(primary.version, _REPLICATION + own + settings, "", ("standby.signal",))
+
+
+def _launch(version: int, settings: str, hba: str, signals: tuple[str, ...] = ()) -> Server:
     template = _template(version)
     programs = binaries(version)
     assert programs is not None
@@ -408,6 +435,8 @@ def start(version: int, settings: str = "", hba: str = "") -> Server:
     try:
         _copy(template / "data", directory / "data")
         (directory / "data" / "pg_hba.conf").write_text(_HBA + hba)
+        for signal_file in signals:
+            (directory / "data" / signal_file).touch()
         for _attempt in range(5):
             server = _start(version, programs, directory, settings)
             if server:

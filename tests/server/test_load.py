@@ -22,6 +22,7 @@ from typing import Any
 import psycopg
 import pytest
 from harness import Database, Result
+from test_unattended import holder, meanwhile
 
 DATABASES = 4
 RUNS = 20
@@ -243,6 +244,65 @@ def start_over(db: Database, databases: list[str]) -> None:
                 # Together they fail where two of them meet in a row of default privileges (XX000).
                 session.execute(f"DROP OWNED BY {role} CASCADE")
     db.sql(f"DROP ROLE {', '.join(roles)}")
+
+
+#: What another session has done and not committed yet, in the way of a run that wants the same or something else.
+OPEN = {
+    "a grant on the schema": "GRANT CREATE ON SCHEMA s TO app",
+    "a grant on the table": "GRANT SELECT, INSERT ON s.t TO app",
+    "a grant on a column": "GRANT UPDATE (a) ON s.t TO app",
+    "a grant on the sequence": "GRANT USAGE ON SEQUENCE s.q TO app",
+    "a grant on the function": "GRANT EXECUTE ON FUNCTION s.f() TO app",
+    "a grant on the type": "GRANT USAGE ON TYPE s.e TO app",
+    "a grant on the database": "DO $$BEGIN EXECUTE format('GRANT ALL ON DATABASE %I TO app', current_database()); END$$",
+    "default privileges": "ALTER DEFAULT PRIVILEGES FOR ROLE owner IN SCHEMA s GRANT SELECT, INSERT ON TABLES TO app",
+    "a membership": "GRANT readers TO app",
+    "a membership with ADMIN": "GRANT readers TO app WITH ADMIN OPTION",
+    "an attribute": "ALTER ROLE app CREATEDB",
+    "a setting": "ALTER ROLE app SET work_mem = '1MB'",
+    "a comment": "COMMENT ON ROLE app IS 'by hand'",
+    "the role": "CREATE ROLE later CREATEDB",
+    "the schema": "CREATE SCHEMA made",
+    "the schema's owner": "ALTER SCHEMA s OWNER TO app",
+}
+
+
+@pytest.mark.parametrize("statement", OPEN.values(), ids=OPEN)
+def test_CON_01_tuple_concurrently_updated(db: Database, statement: str) -> None:
+    """The run waits, is refused, and starts again from what the other session has left."""
+    db.sql(
+        "CREATE ROLE owner; CREATE ROLE app; CREATE ROLE readers; CREATE SCHEMA s AUTHORIZATION owner; SET ROLE owner",
+        "CREATE TABLE s.t (a int); CREATE SEQUENCE s.q; CREATE TYPE s.e AS ENUM ('a')",
+        "CREATE FUNCTION s.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; RESET ROLE",
+    )
+
+    def grant(kind: str, *privileges: str, **more: str) -> dict[str, Any]:
+        return {"role": "app", "privileges": list(privileges), "object": {"type": kind, **more}}
+
+    declared = {
+        "roles": [
+            {"name": "owner"},
+            {"name": "app", "connection_limit": 3, "comment": "declared", "config": {"work_mem": "8MB"}},
+            {"name": "readers", "members": ["app"]},
+            {"name": "later"},
+        ],
+        "schemas": [{"name": "s", "owner": "owner"}, {"name": "made", "owner": "owner"}],
+        "grants": [
+            grant("schema", "USAGE", name="s"),
+            grant("table", "SELECT", schema="s", name="*"),
+            {**grant("table", "REFERENCES", schema="s", name="t"), "columns": ["a"]},
+            grant("sequence", "SELECT", schema="s", name="*"),
+            grant("function", "EXECUTE", schema="s", name="f"),
+            grant("type", "USAGE", schema="s", name="e"),
+            grant("database", "CONNECT"),
+        ],
+        "default_privileges": [
+            {"owner": "owner", "schema": "s", "grant": [{"role": "app", "privileges": ["SELECT"], "on_type": "table"}]}
+        ],
+    }
+    result = meanwhile(db, holder(db, statement), declared)
+    assert result.changed
+    db.silent(declared)
 
 
 @pytest.mark.parametrize("altered", ["1", "nextval('public.tries')"])

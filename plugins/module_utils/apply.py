@@ -442,7 +442,7 @@ def verify(
     raise Failure(
         "not_converged",
         "After the plan was run something of it was still to do, so it was rolled back. "
-        "This is a fault of the collection, or another session undid a part of the plan.",
+        "This is a fault of the collection, or a trigger in the database undoes a part of the plan.",
         problems=[*left.problems, *(Problem(message=f"still to do: {text}", code="not_converged") for text in sql)],
         plan=list(ran),
     )

@@ -39,7 +39,7 @@ TURN = 30
 STATEMENT = 3
 WORK = 30
 TRIES = 3
-BOUND = TURN + TRIES * STATEMENT + WORK
+BOUND = TRIES * (TURN + STATEMENT) + WORK
 
 OPTIONS: dict[str, Any] = {
     "lock_timeout": TURN,

@@ -95,9 +95,8 @@ def start(path: Path, server: servers.Server, size: int, users: tuple[str, ...] 
     # The user that it runs as may not be able to read where it was unpacked.
     own = directory / "pgbouncer"
     shutil.copy(path, own)
-    libraries = path.parents[1] / "lib"
-    if libraries.is_dir() and path.is_relative_to(Path(__file__).resolve().parents[2]):
-        for library in libraries.rglob("*.so.*"):
+    if path.parents[1] not in (Path("/usr"), Path("/usr/local"), Path("/")):
+        for library in (path.parents[1] / "lib").rglob("*.so.*"):
             shutil.copy(library, directory / library.name)
     (directory / "users").write_text("".join(f'"{user}" "{servers.PASSWORD}"\n' for user in users))
     configuration = directory / "ini"
@@ -112,6 +111,8 @@ def start(path: Path, server: servers.Server, size: int, users: tuple[str, ...] 
             return pooler
         except psycopg.OperationalError:
             time.sleep(0.05)
-    said = pooler.log if (directory / "log").exists() else "nothing in its log"
+    said = "\n".join(
+        file.read_text(errors="replace") for file in (directory / "log", directory / "errors") if file.exists()
+    )
     pooler.stop()
     raise servers.ServerError(f"PgBouncer does not start: {said[-2000:]}")

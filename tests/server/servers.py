@@ -371,12 +371,15 @@ def hand_over(*paths: Path) -> None:
 
 
 def as_server_user(*command: str, directory: Path, **variables: str) -> subprocess.Popen[bytes]:
-    """Start a program as the user that runs the server. It ends with this process at the latest."""
-    process: subprocess.Popen[bytes] = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=directory,
-        env={**_environment(), **variables}, start_new_session=True, preexec_fn=_die_with_parent,
-        **_as_user(),  # type: ignore[call-overload]
-    )  # fmt: skip
+    """Start a program as the user that runs the server. It ends with this process at the latest. What it complains
+    about is in the file ``errors``.
+    """
+    with (directory / "errors").open("wb") as errors:
+        process: subprocess.Popen[bytes] = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, cwd=directory,
+            env={**_environment(), **variables}, start_new_session=True, preexec_fn=_die_with_parent,
+            **_as_user(),  # type: ignore[call-overload]
+        )  # fmt: skip
     return process
 
 

@@ -174,8 +174,7 @@ class Runner:
         assert self._zygote.stdin
         assert self._zygote.stdout
         common = {"environment": environment, "module": module, "timeout": timeout, "patch": patch}
-        self._zygote.stdin.write(json.dumps([{**common, "arguments": one} for one in arguments]) + "
-")
+        self._zygote.stdin.write(json.dumps([{**common, "arguments": one} for one in arguments]) + "\n")
         self._zygote.stdin.flush()
         line = self._zygote.stdout.readline()
         assert line, "the process that runs modules died"

@@ -8,7 +8,7 @@ K ?=
 TARGETS ?=
 comma = ,
 
-.PHONY: help test lint sanity units integration server-tests faults docs build demo demo-server clean
+.PHONY: help test lint sanity units integration server-tests faults load docs build demo demo-server clean
 
 help:
 	@echo "make test          everything: what CI runs"
@@ -19,6 +19,7 @@ help:
 	@echo "make integration   ansible-test integration (TARGETS=...)"
 	@echo "make server-tests  tests against real servers (PG=16,18 K=expression)"
 	@echo "make faults        faults at every statement, many more of them (PG=16,18): the table of docs/reliability.md"
+	@echo "make load          the load test for long (PG=16,18 LOAD_ROUNDS=40): the other table there"
 	@echo "make docs          the documentation in .build/docs/html"
 	@echo "make build         the collection's archive in .build/dist"
 	@echo "make clean         remove .build"
@@ -38,6 +39,10 @@ server-tests:
 faults:
 	@bin=$$($(PYTHON) tools/environments.py dev) && "$$bin/python" tests/server/servers.py prepare $(subst $(comma), ,$(PG)) \
 		&& FAULTS=long "$$bin/python" -m pytest -q $(if $(PG),--pg $(PG)) tests/server/test_faults.py
+
+load:
+	@bin=$$($(PYTHON) tools/environments.py dev) && "$$bin/python" tests/server/servers.py prepare $(subst $(comma), ,$(PG)) \
+		&& LOAD=long "$$bin/python" -m pytest -q $(if $(PG),--pg $(PG)) -k test_twenty_runs_at_once tests/server/test_load.py
 
 docs:
 	@$(CHECKS) docs

@@ -364,9 +364,13 @@ def server_part(version: int) -> Part:
         report.parent.mkdir(exist_ok=True)
         report.unlink(missing_ok=True)
         chosen = ["-k", job.options.k] if job.options.k else []
+        pooler, lacking = companions.pgbouncer(job.log)
+        if lacking:
+            # Its tests say so as well: skipped, or with `CI=true` failed.
+            job.say(lacking)
         try:
             words = ["--pg", str(version), f"--junitxml={report}", *chosen, "tests/server"]
-            job.run(tools / "python", "-m", "pytest", "-q", *words)
+            job.run(tools / "python", "-m", "pytest", "-q", *words, env={"RECONCILE_PGBOUNCER": str(pooler or "")})
         finally:
             if report.is_file():
                 job.counts.add_junit([report])

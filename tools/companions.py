@@ -3,12 +3,13 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the integration tests use beside Ansible itself: other collections, and the program `pass`."""
+"""What the tests use beside Ansible and PostgreSQL: other collections, and the programs `pass` and PgBouncer."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -85,12 +86,36 @@ def password_store(log: TextIO) -> tuple[Path | None, str]:
     return folder / "usr" / "bin", ""
 
 
-def _fetch_debian_package(name: str, folder: Path, log: TextIO) -> None:
+def pgbouncer(log: TextIO) -> tuple[Path | None, str]:
+    """The program PgBouncer, or why there is none. Debian's package with the libraries that are not installed is
+    unpacked below `.build`; they lie in `usr/lib` beside it.
+    """
+    path = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))
+    if installed := shutil.which("pgbouncer", path=path):
+        return Path(installed), ""
+    folder = BUILD / "companions" / "pgbouncer"
+    program = folder / "usr" / "sbin" / "pgbouncer"
+    with locked("companions"):
+        if not program.is_file():
+            if not shutil.which("apt-get") or not shutil.which("dpkg"):
+                return None, "PgBouncer is not installed, and there is no apt-get to fetch it"
+            try:
+                _fetch_debian_package("pgbouncer", folder, log, libraries=True)
+            except (OSError, subprocess.CalledProcessError) as error:
+                return None, f"PgBouncer is not installed, and could not be fetched: {error}"
+    return program, ""
+
+
+def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bool = False) -> None:
+    """Unpack a package into a folder, with `libraries` also those that it needs and this machine lacks."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
 
         def run(*command: str) -> None:
             subprocess.run(command, check=True, cwd=scratch, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+        def ask(*command: str) -> str:
+            return subprocess.run(command, check=False, cwd=scratch, capture_output=True, text=True).stdout
 
         try:
             run("apt-get", "--quiet", "download", name)
@@ -99,6 +124,13 @@ def _fetch_debian_package(name: str, folder: Path, log: TextIO) -> None:
                 raise
             run("apt-get", "--quiet", "update")
             run("apt-get", "--quiet", "download", name)
-        run("dpkg", "-x", next(Path(scratch).glob("*.deb")).name, "made")
+        archive = next(Path(scratch).glob("*.deb")).name
+        run("dpkg", "-x", archive, "made")
+        needed = re.findall(r"(?:^|, )(lib[^\s,|]*)", ask("dpkg-deb", "-f", archive, "Depends")) if libraries else []
+        for library in needed:
+            if " installed" in ask("dpkg-query", "-W", "-f", "${Status}", library):
+                continue
+            run("apt-get", "--quiet", "download", library)
+            run("dpkg", "-x", next(Path(scratch).glob(f"{library}_*.deb")).name, "made")
         shutil.rmtree(folder, ignore_errors=True)
         (Path(scratch) / "made").rename(folder)

@@ -52,12 +52,13 @@ from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
 from .scope import Scope, scope_of
 from .script_files import Scripts
+from .sending import COLLISION
 from .sessions import end_sessions
 from .setting_checks import settings_asked
 from .signatures import split_signature, type_texts
 from .state import Server, State
 from .statements import Statement, composed_statements, inventory_of, statements
-from .transaction import Settings, begin, commit, ending, is_standby, run, take_turn
+from .transaction import Settings, begin, commit, ending, run, take_turn
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 TRIES = 3
 
 STANDBY = "this server is a standby and there is something to do"
+ALONE = "synchronous_standby_names is set and no synchronous standby is attached: COMMIT waits until one is"
 
 
 @dataclass(frozen=True)
@@ -104,15 +106,18 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
     """
     clock = _Clock()
     done = Done()
+    before: Optional[Failure] = None
     for attempt in range(1, TRIES + 1):
         try:
             with ending(connection):
                 run = _attempt(connection, policy, options, settings, clock, done)
             break
         except Failure as failure:
-            again = failure.code in ("collision", "not_converged") and attempt < TRIES
-            if not again or connection.closed:
+            if connection.closed or failure.code not in ("collision", "not_converged"):
                 raise done.of(failure) from None
+            if attempt == TRIES:
+                raise done.of(by_others(failure, before)) from None
+            before = failure
         except Interrupted as asked:
             raise done.of(asked.failure) from None
         except Exception as exc:
@@ -126,6 +131,22 @@ def reconcile(connection: Connection[Any], policy: Policy, options: Options, set
     return replace(run, warnings=(*run.warnings, *warnings), timings=clock.seconds)
 
 
+def by_others(failure: Failure, before: Optional[Failure]) -> Failure:
+    """The failure of the last try, as a collision where it is one: a plan that does not converge although nobody
+    interferes fails twice in the same words, because a try leaves nothing behind.
+    """
+    if failure.code != "not_converged":
+        return failure
+    if before is not None and (before.code, before.plan, before.problems) == (
+        failure.code,
+        failure.plan,
+        failure.problems,
+    ):
+        return failure
+    message = COLLISION.format(failure.problems[0].message)
+    return Failure("collision", message, problems=failure.problems, plan=failure.plan)
+
+
 def _attempt(
     connection: Connection[Any], policy: Policy, options: Options, settings: Settings, clock: _Clock, done: Done
 ) -> Run:
@@ -134,8 +155,8 @@ def _attempt(
     """
     passwords = settings.passwords
     with clock.stage("begin"):
-        begin(connection, settings)
-    if settings.writes and not is_standby(connection):
+        writable = begin(connection, settings)
+    if writable:
         with clock.stage("turn"):
             take_turn(connection, settings)
     with clock.stage("inspect"):
@@ -179,6 +200,8 @@ def _attempt(
         *_about_passwords(plan, state, settings),
     ]
     with clock.stage("guard"):
+        if sql and state.server.synchronous and not catalog.read_synchronous(connection):
+            warnings.append(ALONE)
         guards = [
             *_guards(connection, plan, policy, options, state),
             *brake_problems(plan, settings.max_drops, settings.max_revokes),
@@ -209,7 +232,7 @@ def _attempt(
                 run(connection, own, replaced, objects_of(plan))
                 remember(connection, plan, policy, state, passwords)
             with clock.stage("verify"):
-                verify(connection, policy, options, state, plan, passwords)
+                verify(connection, policy, options, state, plan, passwords, own)
                 check_access(connection, settings.session_role)
             if way_back is not None:
                 way_back.place()  # before the commit, so that nothing is committed without it
@@ -431,8 +454,9 @@ def verify(
     before: State,
     plan: Plan,
     passwords: PasswordOptions,
+    ran: Sequence[str],
 ) -> None:
-    """Read everything again, before the commit: nothing of the plan may be left to do.
+    """Read everything again, before the commit: nothing of the plan may be left to do. ``ran``: its statements.
 
     What appeared since the inspection is the next run's work. Raises Failure ``not_converged``.
     """
@@ -448,9 +472,9 @@ def verify(
     raise Failure(
         "not_converged",
         "After the plan was run something of it was still to do, so it was rolled back. "
-        "This is a fault of the collection, or another session undid a part of the plan.",
+        "This is a fault of the collection, or a trigger in the database undoes a part of the plan.",
         problems=[*left.problems, *(Problem(message=f"still to do: {text}", code="not_converged") for text in sql)],
-        plan=sql,
+        plan=list(ran),
     )
 
 

@@ -87,10 +87,27 @@ SELECT current_setting('server_version'),
        ARRAY(SELECT {SESSION} FROM pg_stat_activity
              WHERE usesysid <> 0 AND pg_get_userbyid(usesysid) = 'unknown (OID=' || usesysid || ')'
                AND NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.oid = usesysid)
-             ORDER BY pid)
+             ORDER BY pid),
+       current_setting('synchronous_standby_names') <> ''
+           AND current_setting('synchronous_commit') NOT IN ('off', 'local')
+           AND has_function_privilege('pg_stat_get_wal_senders()', 'EXECUTE')
 """
 
-_SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
+_SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
+
+# The permissions come first, because a query that calls a function is refused as a whole.
+_IDENTITY = """
+SELECT pg_catalog.pg_is_in_recovery(),
+       pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE'),
+       pg_catalog.has_function_privilege('pg_catalog.pg_walfile_name(pg_catalog.pg_lsn)', 'EXECUTE')
+           AND pg_catalog.has_function_privilege('pg_catalog.pg_current_wal_lsn()', 'EXECUTE')
+"""
+_TIMELINE = "SELECT pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8)"
+
+# Without pg_read_all_stats a login sees that there are standbys, not which ones count.
+_SYNCHRONOUS = """
+SELECT EXISTS (SELECT FROM pg_stat_get_wal_senders() WHERE sync_state IS NULL OR sync_state IN ('sync', 'quorum'))
+"""
 
 # What the run has to know before it may look at the table of fingerprints, which anybody could have made: index scans
 # for one table at most.
@@ -337,6 +354,7 @@ _SESSION = """
 'session ' || a.pid || ' of ' || coalesce(quote_ident(a.usename), 'an unknown role')
     || coalesce(', application ' || nullif(a.application_name, ''), '')
     || coalesce(', since ' || date_trunc('second', coalesce(a.xact_start, a.backend_start)), '')
+    || CASE a.wait_event WHEN 'SyncRep' THEN ', waits for a synchronous standby (SyncRep)' ELSE '' END
 """
 
 _TURN_HOLDER = f"""
@@ -436,7 +454,7 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
         ],
     )
     full_version, database, database_oid, may_identify, in_recovery, session_user, current_user, *others = server[0]
-    clock, self_grant, encryption, sealing, may_read, may_create, strays = others
+    clock, self_grant, encryption, sealing, may_read, may_create, strays, synchronous = others
     by_oid = {row[0]: _role(row) for row in roles}
     trusted = {session_user, current_user} | {role.oid for role in by_oid.values() if role.superuser}
     table = _store_table(store, trusted, may_create)
@@ -463,6 +481,7 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
             current_user=current_user,
             clock=clock,
             self_grant=frozenset(re.findall("inherit|set", (self_grant or "").lower())),
+            synchronous=synchronous,
         ),
         roles=by_oid,
         memberships=tuple(
@@ -650,6 +669,37 @@ def read_lock_holders(connection: Connection[Any], objects: Sequence[int]) -> Li
     """
     (rows,) = fetch(connection, [(_LOCK_HOLDERS, (list(objects),))])
     return [str(row[0]) for row in rows]
+
+
+def read_transaction(connection: Connection[Any]) -> Optional[str]:
+    """The number of the running transaction, None while it has written nothing: one round trip."""
+    (rows,) = fetch(connection, [("SELECT pg_catalog.pg_current_xact_id_if_assigned()::text", ())])
+    return None if rows[0][0] is None else str(rows[0][0])
+
+
+def read_fate(connection: Connection[Any], transaction: str) -> Optional[str]:
+    """What became of a transaction of this server, as ``pg_xact_status`` says it: one round trip."""
+    (rows,) = fetch(connection, [("SELECT pg_catalog.pg_xact_status(%s::pg_catalog.xid8)", (transaction,))])
+    return None if rows[0][0] is None else str(rows[0][0])
+
+
+def read_identity(connection: Connection[Any]) -> Optional[Tuple[str, ...]]:
+    """What tells this server's numbers of transactions from those of another: the cluster's identifier and the
+    timeline, which is a new one after each promotion. As far as the login may ask; None on a standby. Two round trips,
+    before settings are pinned, too.
+    """
+    (rows,) = fetch(connection, [(_IDENTITY, ())])
+    standby, *permitted = rows[0]
+    if standby:
+        return None
+    queries: List[Query] = [(query, ()) for query, may in zip((_SYSTEM_IDENTIFIER, _TIMELINE), permitted) if may]
+    return tuple(str(answer[0][0]) for answer in fetch(connection, queries)) if queries else ()
+
+
+def read_synchronous(connection: Connection[Any]) -> bool:
+    """Whether a standby that COMMIT waits for is attached, or may be for all that the login sees: one round trip."""
+    (rows,) = fetch(connection, [(_SYNCHRONOUS, ())])
+    return bool(rows[0][0])
 
 
 def read_stakes(

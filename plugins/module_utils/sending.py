@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 # Raised by a statement of a checked plan, these mean that another session changed the same things at the same time.
 _COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "42P01", "42883", "3F000", "0LP01"})
+# These mean it everywhere: deadlocks, and the queries that a standby cancels because they are in the way of replay.
+_ALWAYS_COLLISIONS = frozenset({"40001", "40P01"})
+COLLISION = "Another session changed the same things at the same time, run again: {}"
 _CODES = {
     "42501": "insufficient_privilege",
     "2BP01": "dependent_privileges",
@@ -64,7 +67,7 @@ def failure_of(
     code = _CODES.get(exc.sqlstate, "server_error")
     if exc.sqlstate == "2BP01" and statement is not None and statement.startswith("DROP "):
         code = "drop_blocked"
-    if plan is not None and exc.sqlstate in _COLLISIONS:
+    if exc.sqlstate in (_COLLISIONS if plan is not None else _ALWAYS_COLLISIONS):
         code = "collision"
     message = exc.diag.message_primary or "The server refused a statement"
     # What a block raises anew has empty texts where there were none.
@@ -73,7 +76,7 @@ def failure_of(
         message = f"Another session holds a lock that the plan has waited 3 seconds for: {message}"
         hint = "Run again when that session, likely one that changes tables, is done."
     if code == "collision":
-        message = f"Another session changed the same things at the same time, run again: {message}"
+        message = COLLISION.format(message)
     return Failure(
         code,
         message,

@@ -250,6 +250,8 @@ class Server:
     clock: Optional[int] = None
     #: What createrole_self_grant says in this session (PostgreSQL 16): ``inherit`` and ``set``.
     self_grant: FrozenSet[str] = frozenset()
+    #: Whether a COMMIT waits for standbys, and one may ask which are there.
+    synchronous: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ The transactions in other databases are made of the same parts.
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -42,6 +43,9 @@ _NOTICE_A_LOST_CLIENT = """
 SELECT set_config('client_connection_check_interval', '2s', true)
 WHERE version() ~ 'linux' AND current_setting('client_connection_check_interval', true) IS NOT NULL
 """
+
+# A standby's answer to BEGIN READ WRITE.
+_NOT_IN_RECOVERY = "0A000"
 
 #: How long to ask what became of a transaction.
 OUTCOME_SECONDS = 10
@@ -85,16 +89,36 @@ class Settings:
         return self.rehearse or not self.check_mode
 
 
-def is_standby(connection: Connection[Any]) -> bool:
-    """Whether the server said at the start that it is one; BEGIN READ WRITE would fail there."""
-    return connection.info.parameter_status("in_hot_standby") == "on"
+def begin(connection: Connection[Any], settings: Settings) -> bool:
+    """Open the transaction with everything pinned, read-only on a standby. Returns whether it may write.
+
+    One round trip. The server says at the start whether it is a standby, but a pooler hands on what it was told when
+    it first connected: one question more on what seems to be a standby, and another try on what turns out to be one.
+    """
+    if not settings.writes:
+        open_pinned(connection, settings, writes=False)
+        return False
+    if connection.info.parameter_status("in_hot_standby") == "on":
+        row = connection.execute("SELECT pg_catalog.pg_is_in_recovery()").fetchone()
+        if row and row[0]:
+            open_pinned(connection, settings, writes=False)
+            return False
+    try:
+        open_pinned(connection, settings, writes=True)
+    except Failure as failure:
+        if failure.sqlstate != _NOT_IN_RECOVERY:
+            raise
+        connection.execute("ROLLBACK")
+        open_pinned(connection, settings, writes=False)
+        return False
+    return True
 
 
-def begin(connection: Connection[Any], settings: Settings) -> None:
+def open_pinned(connection: Connection[Any], settings: Settings, *, writes: bool) -> None:
     """Open the transaction and pin every setting that could change what statements mean: one round trip."""
     if settings.writes:
         # Read committed, so that verification sees what other sessions did as well.
-        access = "READ ONLY" if is_standby(connection) else "READ WRITE"
+        access = "READ WRITE" if writes else "READ ONLY"
         opening = [f"BEGIN ISOLATION LEVEL READ COMMITTED {access}"]
     else:
         # One snapshot for the whole plan; nothing that writes is sent.
@@ -219,26 +243,28 @@ def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> L
     Failure.
     """
     transaction: Optional[str] = None
+    identity: Optional[Tuple[str, ...]] = None
     if asked:
-        row = connection.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
-        transaction = row[0] if row else None
+        transaction = catalog.read_transaction(connection)
+        identity = catalog.read_identity(connection)
+    said: List[str] = []
+    connection.add_notice_handler(lambda diagnostic: said.append(diagnostic.message_primary or ""))
     settings.committing()
     try:
-        connection.execute("COMMIT")
+        with _patience(connection, settings.statement_timeout):
+            connection.execute("COMMIT")
     except psycopg.Error as exc:
         if not connection.closed:
             raise failure_of(exc, connection, "COMMIT", None) from None
     else:
-        return []
+        return [f"the transaction is committed, but the server says: {text}" for text in said]
     if not asked:
         return []
-    outcome = _outcome(transaction, settings)
+    outcome = _outcome(transaction, identity, settings)
     if outcome == "committed":
         return ["the connection broke during COMMIT; asked again, the server says that the transaction was committed"]
     if outcome == "aborted":
-        raise Failure(
-            "connection_failed", "The connection broke during COMMIT, and its transaction was not applied: run again."
-        )
+        raise Failure("connection_failed", "The connection broke during COMMIT, and nothing was applied: run again.")
     raise Failure(
         "outcome_unknown",
         "The connection broke during COMMIT, and the server does not say what became of the transaction. Run again: if "
@@ -246,17 +272,45 @@ def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> L
     )
 
 
-def _outcome(transaction: Optional[str], settings: Settings) -> Optional[str]:
-    """``committed``, ``aborted``, or None where nobody can tell."""
+@contextmanager
+def _patience(connection: Connection[Any], seconds: int) -> Iterator[None]:
+    """Cancel what is being done after so many seconds, 0 for never. The server's own statement_timeout does not
+    count while a COMMIT waits for a standby; being cancelled there, it is committed all the same, with a warning.
+    """
+    if not seconds:
+        yield
+        return
+
+    def cancel() -> None:
+        with suppress(psycopg.Error):
+            connection.cancel()
+
+    timer = threading.Timer(seconds, cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def _outcome(transaction: Optional[str], identity: Optional[Tuple[str, ...]], settings: Settings) -> Optional[str]:
+    """``committed``, ``aborted``, or None where nobody can tell: the new connection may lead to another server, where
+    the same number is that of another transaction.
+    """
     if transaction is None or settings.reconnect is None:
         return None
     deadline = time.monotonic() + OUTCOME_SECONDS
     while True:
         try:
             with settings.reconnect() as connection:
-                row = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchone()
-            if row and row[0] in ("committed", "aborted"):
-                return str(row[0])
+                found = catalog.read_identity(connection)
+                if found not in (None, identity):
+                    return None
+                fate = None if found is None else catalog.read_fate(connection, transaction)
+            if fate in ("committed", "aborted"):
+                return fate
         except (Failure, psycopg.OperationalError) as exc:
             if isinstance(exc, Failure) and exc.code != "connection_failed":
                 return None
@@ -264,5 +318,5 @@ def _outcome(transaction: Optional[str], settings: Settings) -> Optional[str]:
             return None
         if time.monotonic() >= deadline:
             return None
-        # The server starts again, or has not noticed yet that the first connection is gone.
+        # The server starts again, is a standby so far, or has not noticed yet that the first connection is gone.
         time.sleep(1)

@@ -657,6 +657,8 @@ options:
   statement_timeout:
     description:
       - Seconds that a single statement may take. V(0) means no limit.
+      - 'A COMMIT that waits for a synchronous standby for longer is not waited for any more: the transaction is committed
+        on this server, and a warning says so.'
     type: int
     default: 0
   plan_file:

@@ -64,6 +64,15 @@ log_line_prefix = '%m [%p] %u@%d '
 timezone = 'UTC'
 """
 
+#: A standby insists on at least what initdb's server had. It begins at the very first WAL, which is kept for it.
+_REPLICATION = """
+wal_level = replica
+wal_keep_size = '1GB'
+synchronous_commit = on
+max_wal_senders = 10
+max_connections = 100
+"""
+
 #: Over TCP the database postgres lets roles with md5 passwords in too, every other one takes SCRAM only.
 _HBA = """
 local all all trust
@@ -331,10 +340,7 @@ def _template(version: int) -> Path:
         folder = Path(name)
         password = folder / "password"
         password.write_text(PASSWORD)
-        user = _unprivileged()
-        if user:
-            for path in (folder, password):
-                os.chown(path, user.pw_uid, user.pw_gid)
+        hand_over(folder, password)
         done = subprocess.run(
             [
                 str(programs / "initdb"),
@@ -375,10 +381,31 @@ def _copy(source: Path, target: Path) -> None:
     subprocess.run(["cp", "-a", str(source), str(target)], check=True)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def hand_over(*paths: Path) -> None:
+    """Give files to the user that runs the server."""
+    user = _unprivileged()
+    if user:
+        for path in paths:
+            os.chown(path, user.pw_uid, user.pw_gid)
+
+
+def as_server_user(*command: str, directory: Path, **variables: str) -> subprocess.Popen[bytes]:
+    """Start a program as the user that runs the server. It ends with this process at the latest. What it complains
+    about is in the file ``errors``.
+    """
+    with (directory / "errors").open("wb") as errors:
+        process: subprocess.Popen[bytes] = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, cwd=directory,
+            env={**_environment(), **variables}, start_new_session=True, preexec_fn=_die_with_parent,
+            **_as_user(),  # type: ignore[call-overload]
+        )  # fmt: skip
+    return process
 
 
 def _die_with_parent() -> None:
@@ -420,19 +447,37 @@ def start(version: int, settings: str = "", hba: str = "") -> Server:
 
     ``settings`` and ``hba`` are more lines of postgresql.conf and pg_hba.conf.
     """
+    return _launch(version, settings, hba)
+
+
+def start_primary(version: int, settings: str = "") -> Server:
+    """A fresh server that standbys may stream from."""
+    return _launch(version, _REPLICATION + settings, "local replication all trust\n")
+
+
+def start_standby(primary: Server, settings: str = "", name: str = "standby") -> Server:
+    """A standby that streams from this primary. Both begin as copies of one data directory that no server had run on
+    yet, and it replays all that the primary has done since.
+    """
+    source = f"host={primary.socket_directory} port={primary.port} user=postgres application_name={name}"
+    own = f"primary_conninfo = '{source}'\n"
+    return _launch(primary.version, _REPLICATION + own + settings, "", ("standby.signal",))
+
+
+def _launch(version: int, settings: str, hba: str, signals: tuple[str, ...] = ()) -> Server:
     template = _template(version)
     programs = binaries(version)
     assert programs is not None
     _sweep()
     directory = Path(tempfile.mkdtemp(prefix=f"pgar-{os.getpid()}-", dir=_scratch()))
-    user = _unprivileged()
-    if user:
-        os.chown(directory, user.pw_uid, user.pw_gid)
+    hand_over(directory)
     # A program that runs as another user, as Ansible's may, reaches the socket too.
     directory.chmod(0o755)
     try:
         _copy(template / "data", directory / "data")
         (directory / "data" / "pg_hba.conf").write_text(_HBA + hba)
+        for signal_file in signals:
+            (directory / "data" / signal_file).touch()
         for _attempt in range(5):
             server = _start(version, programs, directory, settings)
             if server:
@@ -446,7 +491,7 @@ def start(version: int, settings: str = "", hba: str = "") -> Server:
 
 
 def _start(version: int, programs: Path, directory: Path, settings: str) -> Server | None:
-    port = _free_port()
+    port = free_port()
     own = f"\nport = {port}\nunix_socket_directories = '{directory}'\n{settings}\n"
     (directory / "data" / "postgresql.auto.conf").write_text(own)
     with (directory / "log").open("wb") as log:

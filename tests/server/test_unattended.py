@@ -289,10 +289,14 @@ def test_a_plan_that_locks_its_login_out_is_rolled_back(db: Database) -> None:
 
 
 class Proxy(threading.Thread):
-    """Passes a connection on, and cuts the first one at its COMMIT: before the server hears of it, or after."""
+    """Passes a connection on, and cuts the first one at its COMMIT: before the server hears of it, or after.
 
-    def __init__(self, target: tuple[str, int], *, deliver: bool) -> None:
+    ``once``: after that it takes no further one.
+    """
+
+    def __init__(self, target: tuple[str, int], *, deliver: bool, once: bool = False) -> None:
         super().__init__(daemon=True)
+        self.once = once
         self.target = target
         self.deliver = deliver
         self.cut = False
@@ -315,6 +319,9 @@ class Proxy(threading.Thread):
             if b"COMMIT\0" in data and not self.cut:
                 self.cut = True
                 self.silent.add(client)
+                if self.once:
+                    self.listener.shutdown(socket.SHUT_RDWR)
+                    self.listener.close()
                 if self.deliver:
                     server.sendall(data)
                     time.sleep(0.5)

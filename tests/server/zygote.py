@@ -6,8 +6,8 @@
 
 A process that has imported Ansible's module library, psycopg and the module once, and forks a child for each request.
 The child sees what a module sees that Ansible started: its arguments, no standard input, and an exit code.
-Requests and answers are lines of JSON on standard input and output; a request that asks to be told the child's process
-number is answered with that first.
+Requests and answers are lines of JSON on standard input and output: a list of modules to run at the same time, and a
+list of what became of them. A request that asks to be told a child's process number is answered with that first.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import dataclass, field
 
 COLLECTION = "ansible_collections.pg_access.reconcile"
 
@@ -57,7 +58,34 @@ def child(request: dict[str, object]) -> None:
         os._exit(code)
 
 
-def serve(request: dict[str, object]) -> dict[str, object]:
+@dataclass
+class Child:
+    """A module that runs, and what it has written so far."""
+
+    process: int
+    deadline: float
+    started: float = field(default_factory=time.monotonic)
+    texts: list[bytes] = field(default_factory=lambda: [b"", b""])
+    open_pipes: int = 2
+    late: bool = False
+    seconds: float = 0.0
+
+    def kill_when_late(self) -> None:
+        if self.open_pipes and not self.late and time.monotonic() >= self.deadline:
+            self.late = True
+            os.kill(self.process, signal.SIGKILL)
+
+    def answer(self) -> dict[str, object]:
+        _process, status = os.waitpid(self.process, 0)
+        return {
+            "stdout": self.texts[0].decode(errors="replace"),
+            "stderr": self.texts[1].decode(errors="replace") + ("\nkilled: it took too long" if self.late else ""),
+            "code": os.waitstatus_to_exitcode(status),
+            "seconds": self.seconds,
+        }
+
+
+def launch(request: dict[str, object], selector: selectors.DefaultSelector) -> Child:
     pipes = [os.pipe(), os.pipe()]
     process = os.fork()
     if process == 0:
@@ -67,39 +95,41 @@ def serve(request: dict[str, object]) -> dict[str, object]:
         for pair in pipes:
             for descriptor in pair:
                 os.close(descriptor)
+        for key in list(selector.get_map().values()):
+            os.close(key.fd)  # those of its sisters
         # Nothing is buffered yet, so the parent's objects serve: they write to what is now behind 1 and 2.
         child(request)
     if request.get("tell"):
         answer({"process": process})
-    texts = [b"", b""]
-    late = False
-    deadline = time.monotonic() + float(request["timeout"])  # type: ignore[arg-type]
+    started = Child(process, time.monotonic() + float(request["timeout"]))  # type: ignore[arg-type]
+    for number, (reading, writing) in enumerate(pipes):
+        os.close(writing)
+        selector.register(reading, selectors.EVENT_READ, (started, number))
+    return started
+
+
+def serve(requests: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Run all of them at once, and answer when the last one is done."""
     with selectors.DefaultSelector() as selector:
-        for number, (reading, writing) in enumerate(pipes):
-            os.close(writing)
-            selector.register(reading, selectors.EVENT_READ, number)
+        children = [launch(request, selector) for request in requests]
         while selector.get_map():
-            events = selector.select(max(0.0, deadline - time.monotonic()))
-            if not events and not late:
-                late = True
-                os.kill(process, signal.SIGKILL)
-                deadline += 10
-            for key, _mask in events:
+            patience = min((c.deadline for c in children if c.open_pipes and not c.late), default=time.monotonic() + 10)
+            for key, _mask in selector.select(max(0.0, patience - time.monotonic())):
+                one, number = key.data
                 chunk = os.read(key.fd, 65536)
                 if chunk:
-                    texts[key.data] += chunk
-                else:
-                    selector.unregister(key.fd)
-                    os.close(key.fd)
-    _process, status = os.waitpid(process, 0)
-    return {
-        "stdout": texts[0].decode(errors="replace"),
-        "stderr": texts[1].decode(errors="replace") + ("\nkilled: it took too long" if late else ""),
-        "code": os.waitstatus_to_exitcode(status),
-    }
+                    one.texts[number] += chunk
+                    continue
+                selector.unregister(key.fd)
+                os.close(key.fd)
+                one.open_pipes -= 1
+                one.seconds = time.monotonic() - one.started
+            for one in children:
+                one.kill_when_late()
+    return [one.answer() for one in children]
 
 
-def answer(values: dict[str, object]) -> None:
+def answer(values: object) -> None:
     sys.stdout.write(json.dumps(values) + "\n")
     sys.stdout.flush()
 

@@ -949,7 +949,11 @@ RUN_OPTIONS: Options = {
     "statement_timeout": {
         "type": "int",
         "default": 0,
-        "description": ["Seconds that a single statement may take. V(0) means no limit."],
+        "description": [
+            "Seconds that a single statement may take. V(0) means no limit.",
+            "A COMMIT that waits for a synchronous standby for longer is not waited for any more: the transaction is "
+            "committed on this server, and a warning says so.",
+        ],
     },
     "plan_file": {
         "type": "path",

@@ -48,6 +48,7 @@ from .plan import Outcome, make_plan, only_known
 from .policy import Policy
 from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
+from .protection import CODE as PROTECTED
 from .scope import Scope, scope_of
 from .sessions import end_sessions
 from .setting_checks import settings_asked
@@ -189,7 +190,7 @@ def _attempt(
             remember(connection, plan, policy, state, passwords)
         with clock.stage("verify"):
             verify(connection, policy, options, state, plan, passwords)
-            check_access(connection, settings.session_role)
+            check_access(connection, settings.session_role, sql)
     elif settings.writes and not own and not state.server.in_recovery:
         warnings += tidy_records(connection, plan, policy, state, passwords)
     if not settings.check_mode and not state.server.in_recovery:
@@ -230,14 +231,17 @@ def check_digest(expected: Optional[str], found: str, sql: Sequence[str]) -> Non
     raise Failure("plan_changed", message, problems=[problem], hint=problem.hint, plan=list(sql))
 
 
-def check_access(connection: Connection[Any], session_role: Optional[str]) -> None:
-    """Raise Failure where the plan would lock the login out of this database, or out of its session_role."""
+def check_access(connection: Connection[Any], session_role: Optional[str], sql: Sequence[str]) -> None:
+    """Raise Failure where the login is locked out of this database, or out of its session_role, by something that the
+    plan could not know (``protection.locked_out`` has looked at the plan).
+    """
     connects, sets = catalog.read_access(connection, session_role)
     if connects and sets:
         return
-    lost = f"become session_role {session_role}" if connects else "connect to this database"
+    lost = f"set session_role {session_role}" if connects else "connect to this database"
     message = f"After the plan this login could not {lost} any more, so it was rolled back"
-    raise Failure("self_protection", message, problems=[Problem(message=message, code="self_protection")])
+    problem = Problem(message=message, code=PROTECTED)
+    raise Failure(PROTECTED, message, problems=[problem], plan=list(sql))
 
 
 def objects_of(plan: Plan) -> List[int]:

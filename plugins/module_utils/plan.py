@@ -61,6 +61,7 @@ from .grantors import settle
 from .keep import merge_columns, with_columns
 from .policy import Policy
 from .problems import Problem
+from .protection import disarming, locked_out
 from .scope import Scope
 from .setting_checks import forbidden_settings, missing_settings
 from .state import RoleRef, State
@@ -102,6 +103,8 @@ def make_plan(
     roles += store_changes(roles, policy, state, passwords)
     problems += password_problems(roles, policy, state, passwords)
     after = with_role_changes(state, roles)
+    # The first problem gives the failure its code, and this one says what the others would only follow from.
+    problems = disarming(roles, () if options.mode == "additive" else withheld, state, after) + problems
     powers = Powers(after, first=state)
     in_comments = passwords.keyed and passwords.store == COMMENT_STORE
     problems += role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
@@ -143,6 +146,7 @@ def make_plan(
     privileges, forbidden = authorize_defaults(privileges, after, powers)
     problems += forbidden
     problems += forbidden_settings(roles, state)
+    problems += locked_out([*members, *privileges], after, powers)
 
     changes = with_elsewhere((*roles, *members, *schemas, *merge_columns(privileges), *retired), after)
     blocked = [*drop_problems(changes, after), *drop_authority(changes, after, powers)]

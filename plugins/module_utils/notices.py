@@ -28,10 +28,10 @@ EXPIRY_NOTICE = 14 * 24 * 3600 * 1_000_000
 MOST = 20
 
 
-def few(texts: Sequence[str]) -> List[str]:
-    """Warnings of one kind; more than twenty end with how many there would be."""
+def few(texts: Sequence[str], others: str) -> List[str]:
+    """Warnings of one kind; more than twenty end with how many ``others`` there are."""
     rest = len(texts) - MOST
-    return [*texts[:MOST], f"{rest} more like the last one"] if rest > 0 else list(texts)
+    return [*texts[:MOST], f"{rest} more {others}"] if rest > 0 else list(texts)
 
 
 def losers(changes: Iterable[Change], policy: Policy) -> Dict[RoleRef, int]:

@@ -127,7 +127,8 @@ def warnings_of(run: Run, where: str) -> List[str]:
         [
             f"role {name} holds no undeclared privilege any more: its privilege_reconciliation: additive can be removed"
             for name in run.plan.ready
-        ]
+        ],
+        "roles hold no undeclared privilege any more",
     )
     return [f"{where}: {text}" for text in texts]
 

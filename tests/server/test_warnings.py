@@ -16,6 +16,9 @@ from harness import Database, Result
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/results.md"
 
+#: What the module makes of what it read, whatever the server's version.
+ONE = pytest.mark.versions(min=18)
+
 #: A result is serialised below this, with everything that Ansible adds.
 LARGEST = 500_000
 
@@ -91,6 +94,7 @@ def test_who_loses_something(db: Database, options: dict[str, Any], expected: li
     assert told(db, db.reconcile(WANT, **options)) == []
 
 
+@ONE
 def test_a_guard_tells_in_check_mode_what_stops_the_run(db: Database) -> None:
     db.sql(SETUP, "ALTER ROLE x LOGIN")
     db.connect(user="x")
@@ -100,6 +104,7 @@ def test_a_guard_tells_in_check_mode_what_stops_the_run(db: Database) -> None:
     assert "2 undeclared roles lose 7 privileges and memberships: x 5, y 2" in guarded
 
 
+@ONE
 def test_many_losers_are_one_warning_with_five_names(db: Database) -> None:
     db.sql("CREATE SCHEMA s; CREATE TABLE s.t (a int)")
     db.sql(
@@ -110,6 +115,7 @@ def test_many_losers_are_one_warning_with_five_names(db: Database) -> None:
     assert text == "30 undeclared roles lose 31 privileges and memberships: u39 2, u10 1, u11 1, u12 1, u13 1, \u2026"
 
 
+@ONE
 def test_many_warnings_of_one_kind_end_with_their_number(db: Database) -> None:
     names = [f"u{number}" for number in range(10, 60)]
     db.sql(*(f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 3" for name in names))
@@ -124,6 +130,7 @@ def test_many_warnings_of_one_kind_end_with_their_number(db: Database) -> None:
 # ---- size
 
 
+@ONE
 def test_thousands_of_claimed_schemas(db: Database) -> None:
     """`summary.managed` is shortened with the rest, and says by how much."""
     count = 3000
@@ -150,6 +157,7 @@ def test_thousands_of_claimed_schemas(db: Database) -> None:
     assert predicted.summary == result.summary
 
 
+@ONE
 def test_thousands_of_withheld_differences(db: Database) -> None:
     db.sql("CREATE ROLE r; CREATE SCHEMA s")
     db.sql(

@@ -344,11 +344,16 @@ class _Batch(NamedTuple):
 
 
 class _Composed(NamedTuple):
-    """Statements that run in one role's name, and the schemas that they name objects of."""
+    """Statements that run in one role's name, and the schemas that they name objects of.
+
+    ``place``: where they stand among others of their kind. It must not depend on the order in which the catalog was
+    read, which changes with every GRANT and would change the digest with it.
+    """
 
     batch: _Batch
     schemas: FrozenSet[str]
     statements: List[Any]
+    place: Tuple[Any, ...]
 
 
 #: The word of ALL ... IN SCHEMA by the keyword for single objects.
@@ -383,9 +388,10 @@ class _Privileges:
         composed = [*self._on_schemas(whole), *self._on_objects(rest)]
         rank = {kind.keyword: position for position, kind in reversed(list(enumerate(KINDS.values())))}
 
-        def order(item: _Composed) -> Tuple[int, bool, int]:
-            position = rank[item.batch.keyword]
-            return (-position, not item.batch.columns, -item.batch.depth) if inside_first else (position, False, 0)
+        def order(item: _Composed) -> Tuple[Any, ...]:
+            position, batch = rank[item.batch.keyword], item.batch
+            kind = (-position, not batch.columns, -batch.depth) if inside_first else (position, False, 0)
+            return (*kind, batch.run_as.name if batch.run_as else "", *item.place)
 
         return sorted(composed, key=order)
 
@@ -426,7 +432,8 @@ class _Privileges:
             listed = sql.SQL(", ").join([sql.Identifier(schema) for schema in named])
             names = sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(_FORMS[batch.keyword]), listed)
             ordered = sorted(grantees, key=lambda ref: ref.name)
-            yield _Composed(batch, frozenset(named), [self._statement(batch, privileges, names, ordered)])
+            place = (0, named, batch.option, batch.cascade, ((privileges, tuple(ordered)),))
+            yield _Composed(batch, frozenset(named), [self._statement(batch, privileges, names, ordered)], place)
 
     def _on_objects(self, changes: Sequence[Tuple[_Batch, Union[Grant, Revoke]]]) -> Iterator[_Composed]:
         # What each bucket of objects is given.
@@ -453,7 +460,9 @@ class _Privileges:
                 for names in self._names(batch, named)
                 for privileges, grantees in what
             ]
-            yield _Composed(batch, schemas, composed)
+            # Sorted by now; by OID, so that two runs lock objects in the same order.
+            place = (named[0][0].oid, batch.columns, batch.option, batch.cascade, what)
+            yield _Composed(batch, schemas, composed, place)
 
     def _names(self, batch: _Batch, named: List[Tuple[Object, Optional[str]]]) -> Iterator[Any]:
         """What the statements name after ON, by OID: two runs then lock objects in the same order."""

@@ -174,7 +174,7 @@ CASES = {
         revoke x table s.t [SELECT]: REVOKE SELECT ON TABLE "s"."t" FROM "x"
         revoke x table s.t(b) [UPDATE]: REVOKE UPDATE ("b") ON TABLE "s"."t" FROM "x"
         """,
-        ['GRANT INSERT ON TABLE "s"."own" TO "r"', 'GRANT SELECT ON TABLE "s"."n" TO "r"'],
+        ['GRANT SELECT ON TABLE "s"."n" TO "r"', 'GRANT INSERT ON TABLE "s"."own" TO "r"'],
     ),
     # Nothing makes the schema managed; the rules want what they name, and a wildcard does not mean an extension's.
     "extension in an unmanaged schema": Case(

@@ -50,6 +50,7 @@ from .plan import Outcome, make_plan, only_known
 from .policy import Policy
 from .privileges import KINDS, NAMED_KINDS, NEWEST_SERVER
 from .problems import Problem
+from .protection import CODE as PROTECTED
 from .scope import Scope, scope_of
 from .script_files import Scripts
 from .sending import COLLISION
@@ -233,7 +234,7 @@ def _attempt(
                 remember(connection, plan, policy, state, passwords)
             with clock.stage("verify"):
                 verify(connection, policy, options, state, plan, passwords, own)
-                check_access(connection, settings.session_role)
+                check_access(connection, settings.session_role, sql)
             if way_back is not None:
                 way_back.place()  # before the commit, so that nothing is committed without it
     elif settings.writes and not own:
@@ -283,14 +284,17 @@ def check_digest(expected: Optional[str], found: str, sql: Sequence[str]) -> Non
     raise Failure("plan_changed", message, problems=[problem], hint=problem.hint, plan=list(sql))
 
 
-def check_access(connection: Connection[Any], session_role: Optional[str]) -> None:
-    """Raise Failure where the plan would lock the login out of this database, or out of its session_role."""
+def check_access(connection: Connection[Any], session_role: Optional[str], sql: Sequence[str]) -> None:
+    """Raise Failure where the login is locked out of this database, or out of its session_role, by something that the
+    plan could not know (``protection.locked_out`` has looked at the plan).
+    """
     connects, sets = catalog.read_access(connection, session_role)
     if connects and sets:
         return
-    lost = f"become session_role {session_role}" if connects else "connect to this database"
+    lost = f"set session_role {session_role}" if connects else "connect to this database"
     message = f"After the plan this login could not {lost} any more, so it was rolled back"
-    raise Failure("self_protection", message, problems=[Problem(message=message, code="self_protection")])
+    problem = Problem(message=message, code=PROTECTED)
+    raise Failure(PROTECTED, message, problems=[problem], plan=list(sql))
 
 
 def objects_of(plan: Plan) -> List[int]:

@@ -8,11 +8,15 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .problems import Problem
+
+#: The most characters of a serialised result. AWX drops an event's result over 700,000.
+LARGEST = 500_000
 
 
 class Failure(Exception):
@@ -87,10 +91,14 @@ class Failure(Exception):
         )
 
     def as_result(self) -> Dict[str, Any]:
-        """The keys of a failed result, beside ``msg``. ``sql`` is empty unless other databases are done with."""
+        """The keys of a failed result, beside ``msg``. ``sql`` is empty unless other databases are done with.
+
+        A failure that names no single problem is one itself. ``truncated``: not all problems, or not the whole plan.
+        """
+        problems = self.problems or (Problem(message=self.message, hint=self.hint, code=self.code),)
         result: Dict[str, Any] = {
             "error_code": self.code,
-            "problems": [problem.as_dict() for problem in self.problems],
+            "problems": [problem.as_dict() for problem in problems],
             "sql": list(self.sql),
         }
         if self.databases:
@@ -99,6 +107,11 @@ class Failure(Exception):
             value = getattr(self, name)
             if value is not None:
                 result[name] = value
+        while len(json.dumps(result, ensure_ascii=False)) > LARGEST:
+            name = max(("plan", "problems", "sql"), key=lambda key: len(json.dumps(result.get(key, []))))
+            if len(result.get(name, ())) < 2:
+                break
+            result.update({name: result[name][: len(result[name]) // 2], "truncated": True})
         return result
 
 

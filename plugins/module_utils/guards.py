@@ -17,7 +17,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 from .authority.powers import Powers
 from .changes import AlterRole, Plan
 from .filters import Options
-from .plan import losers
+from .notices import losers
 from .policy import Policy
 from .problems import Problem
 from .state import RoleRef, State
@@ -43,7 +43,7 @@ class Loser:
 
 def undeclared_losers(plan: Plan, policy: Policy, options: Options, state: State) -> List[Loser]:
     """The undeclared roles that the guards protect; none where the manifest decides about them."""
-    lost = losers(plan, policy) if options.undeclared_grantees is None else {}
+    lost = losers(plan.changes, policy) if options.undeclared_grantees is None else {}
     if not lost:
         return []
     powers = Powers(state)

@@ -12,7 +12,7 @@ Roles and schemas come first, because privileges are decided on the state that t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
 
 from .authority.defaults import authorize_defaults
 from .authority.drops import drop_authority
@@ -23,7 +23,6 @@ from .authority.roles import role_problems
 from .authority.schemas import authorize_schemas
 from .changes import (
     AddMember,
-    AlterRole,
     Change,
     CreateRole,
     DropRole,
@@ -36,7 +35,6 @@ from .changes import (
     SetConfig,
     Target,
     Withheld,
-    weight,
 )
 from .diff.admins import with_grantors
 from .diff.circles import without_circles
@@ -56,19 +54,17 @@ from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_ro
 from .diff.schemas import schema_changes, with_schema_changes
 from .diff.targets import Lookups, bind
 from .drops import drop_problems
-from .filters import Context, Options, apply_filters, is_undeclared, names_ignored_role, override, wait_for_owner
+from .filters import Context, Options, apply_filters, names_ignored_role, override, wait_for_owner
 from .grantors import settle
 from .keep import merge_columns, with_columns
+from .notices import access_raised, claims, expiring, few, login_lost, undeclared_lost
 from .policy import Policy
 from .problems import Problem
+from .protection import disarming, locked_out
 from .scope import Scope
 from .setting_checks import forbidden_settings, missing_settings
 from .state import RoleRef, State
-from .statements import instant
 from .store import COMMENT_STORE
-
-#: How long before its declared expiry a role is warned about, in microseconds.
-EXPIRY_NOTICE = 14 * 24 * 3600 * 1_000_000
 
 
 @dataclass(frozen=True)
@@ -108,6 +104,8 @@ def make_plan(
     roles += store_changes(roles, policy, state, passwords)
     problems += password_problems(roles, policy, state, passwords)
     after = with_role_changes(state, roles)
+    # The first problem gives the failure its code, and this one says what the others would only follow from.
+    problems = disarming(roles, () if options.mode == "additive" else withheld, state, after) + problems
     powers = Powers(after, first=state)
     in_comments = passwords.keyed and passwords.store == COMMENT_STORE
     problems += role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
@@ -149,6 +147,7 @@ def make_plan(
     privileges, forbidden = authorize_defaults(privileges, after, powers)
     problems += forbidden
     problems += forbidden_settings(roles, state)
+    problems += locked_out([*members, *privileges], after, powers)
 
     changes = with_elsewhere((*roles, *members, *schemas, *merge_columns(privileges), *retired), after)
     blocked = [*drop_problems(changes, after), *drop_authority(changes, after, powers)]
@@ -159,11 +158,12 @@ def make_plan(
         suppressed=tuple(merge_columns(suppressed)),
         withheld=tuple(withheld),
         warnings=(
-            *warnings,
-            *_login_lost(changes),
-            *_access_raised(changes),
-            *_expiring(policy, state),
-            *_claims(scope, changes, withheld),
+            *few(warnings, "objects with an owner for whom ensure: absent does nothing"),
+            *undeclared_lost(changes, policy),
+            *few(login_lost(changes), "roles lose LOGIN"),
+            *few(access_raised(changes), "roles gain what the manifest does not say"),
+            *few(expiring(policy, state), "roles with a valid_until that is over or near"),
+            *few(claims(scope, changes, withheld), "schemas are managed only because of rules"),
             *retirement_warnings(changes, (item.change for item in held_drops)),
         ),
         managed=scope.summary(),
@@ -261,77 +261,6 @@ def _ignored_members(changes: Iterable[Change], context: Context) -> List[Proble
     return list(found.values())
 
 
-def _login_lost(changes: Sequence[Change]) -> List[str]:
-    return [
-        f"role {change.role.name} loses LOGIN: the manifest gives it neither login nor password "
-        "(login: true keeps it, login: false says that it is meant)"
-        for change in changes
-        if isinstance(change, AlterRole) and change.attributes.get("login") is False and "login" in change.omitted
-    ]
-
-
-def _access_raised(changes: Sequence[Change]) -> List[str]:
-    """Attributes whose omission gives a role more than it had."""
-    warnings: List[str] = []
-    for change in changes:
-        if not isinstance(change, AlterRole):
-            continue
-        raised: List[str] = []
-        if "valid_until" in change.omitted and change.before["valid_until"] != "infinity":
-            raised.append("its expiry is lifted (valid_until)")
-        if "connection_limit" in change.omitted and change.before["connection_limit"] != -1:
-            raised.append("its connection limit is lifted (connection_limit)")
-        if "inherit" in change.omitted:
-            raised.append("INHERIT is switched on (inherit)")
-        if raised:
-            warnings.append(
-                f"role {change.role.name}: {', '.join(raised)}, because the manifest does not say otherwise"
-            )
-    return warnings
-
-
-def _expiring(policy: Policy, state: State) -> List[str]:
-    """Roles whose declared expiry is over or near, by the server's clock."""
-    now = state.server.clock
-    warnings: List[str] = []
-    for desired in policy.roles.values():
-        until = desired.attributes.get("valid_until")
-        if now is None or isinstance(until, str) or until is None or until > now + EXPIRY_NOTICE:
-            continue
-        when = "is in the past" if until <= now else "is less than 14 days away"
-        warnings.append(f"role {desired.name}: valid_until {instant(until)} {when}")
-    return warnings
-
-
-def _claims(scope: Scope, changes: Sequence[Change], withheld: Sequence[Withheld]) -> List[str]:
-    """A schema that only a grant or a default privilege makes managed, where others lose something by it."""
-    lost: Dict[str, Dict[str, int]] = {}
-    held_by_mode = [item.change for item in withheld if item.reason == "mode"]
-    for change in [*changes, *held_by_mode]:
-        schema, count = None, 0
-        if isinstance(change, Revoke) and not change.explicit:
-            schema = change.target.schema
-            if change.target.kind == "schema":
-                schema = change.target.objects[0].name
-            count = weight(change)
-        elif isinstance(change, RevokeDefault) and not change.explicit:
-            schema, count = change.schema, weight(change)
-        if schema in scope.claimed_by_rules and schema is not None:
-            by_role = lost.setdefault(schema, {})
-            by_role[change.grantee.name] = by_role.get(change.grantee.name, 0) + count  # type: ignore[union-attr]
-    return [
-        f"schema {schema} is managed only because of {', '.join(scope.schemas[schema])}; "
-        f"undeclared privileges there: {_counts(by_role)}"
-        for schema, by_role in sorted(lost.items())
-    ]
-
-
-def _counts(by_role: Dict[str, int], most: int = 5) -> str:
-    ordered = sorted(by_role.items(), key=lambda item: (-item[1], item[0]))
-    shown = [f"{role} {count}" for role, count in ordered[:most]]
-    return ", ".join(shown) + (", …" if len(ordered) > most else "")
-
-
 def _ready(policy: Policy, suppressed: Iterable[object], withheld: Iterable[Withheld]) -> Tuple[str, ...]:
     """Roles whose override has nothing left to hold back, not even what the mode holds back in its place."""
     busy = {change.grantee.name for change in suppressed if isinstance(change, (Revoke, RevokeDefault))}
@@ -341,23 +270,6 @@ def _ready(policy: Policy, suppressed: Iterable[object], withheld: Iterable[With
         if isinstance(item.change, (Revoke, RevokeDefault)) and item.reason in ("mode", "unknown_kind")
     }
     return tuple(name for name, desired in policy.roles.items() if desired.additive and name not in busy)
-
-
-def losers(plan: Plan, policy: Policy) -> Dict[RoleRef, int]:
-    """The undeclared roles that lose privileges, each with how many."""
-    lost: Dict[RoleRef, int] = {}
-    dropped = {change.role.oid for change in plan.changes if isinstance(change, DropRole)}
-    for change in plan.changes:
-        if isinstance(change, Revoke) and change.again:
-            continue
-        if (
-            isinstance(change, (Revoke, RevokeDefault))
-            and not change.explicit
-            and change.grantee.oid not in dropped
-            and is_undeclared(change.grantee, policy)
-        ):
-            lost[change.grantee] = lost.get(change.grantee, 0) + weight(change)
-    return lost
 
 
 def only_known(plan: Plan, objects: FrozenSet[int], roles: FrozenSet[int]) -> Plan:

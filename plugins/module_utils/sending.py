@@ -8,14 +8,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
+import selectors
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, Optional, Sequence
 
 try:
     import psycopg
 except ImportError:  # the module reports the missing library before it gets here
     pass
 
-from . import catalog
 from .failure import Failure
 from .problems import Problem
 
@@ -36,23 +36,94 @@ _CODES = {
 }
 
 
+#: What the server says of a statement without refusing it: the statement as it is shown, and the diagnostic.
+Heard = Callable[[str, Any], None]
+
+
 def send(
-    connection: Connection[Any], sql: Sequence[str], *, plan: bool = False, replaced: Optional[Mapping[str, str]] = None
+    connection: Connection[Any],
+    sql: Sequence[str],
+    *,
+    plan: bool = False,
+    replaced: Optional[Mapping[str, str]] = None,
+    heard: Optional[Heard] = None,
 ) -> None:
     """Send statements in one round trip. A refused one is reported with the text that is shown.
 
     ``plan``: they are the plan's. ``replaced``: what is sent in the place of a statement that only is to be shown.
-    Raises Failure.
+    ``heard`` is told of every notice, with its statement. Raises Failure.
     """
     hides = replaced or {}
-    cursors = [connection.cursor() for _statement in sql]
+    at = 0  # the statement whose answer is next
+
+    def note(diagnostic: Any) -> None:
+        if heard is not None and at < len(sql):
+            heard(sql[at], diagnostic)
+
+    connection.add_notice_handler(note)
     try:
-        with catalog.pipelined(connection):
-            for cursor, statement in zip(cursors, sql):
-                cursor.execute(hides.get(statement, statement).encode("utf-8", "surrogateescape"))
+        texts = [hides.get(statement, statement).encode("utf-8", "surrogateescape") for statement in sql]
+        first: Optional[psycopg.Error] = None
+        for refused in _answers(connection, texts):
+            first = first or refused
+            if first is None:
+                at += 1
+        if first is not None:
+            raise first
     except psycopg.Error as exc:
-        failed = next((s for c, s in zip(cursors, sql) if c.statusmessage is None), None)
-        raise failure_of(exc, connection, failed, list(sql) if plan else None) from None
+        raise failure_of(exc, connection, sql[at] if at < len(sql) else None, list(sql) if plan else None) from None
+    finally:
+        connection.remove_notice_handler(note)
+
+
+def _answers(connection: Connection[Any], texts: Sequence[bytes]) -> Iterator[Optional[psycopg.Error]]:
+    """Send statements in one round trip: for each in turn None, or why the server refused it. After a refusal it looks
+    at no others.
+
+    By hand, and not with psycopg's pipeline, because that takes several answers at once: a notice that arrives between
+    two of them could belong to either. Raises psycopg.Error where the connection breaks.
+    """
+    if not psycopg.Pipeline.is_supported():
+        for text in texts:
+            connection.cursor().execute(text)
+            yield None
+        return
+    pgconn, status = connection.pgconn, psycopg.pq.ExecStatus
+    pgconn.enter_pipeline_mode()
+    try:
+        for text in texts:
+            pgconn.send_query_params(text, None)
+        pgconn.pipeline_sync()
+        refused: Optional[psycopg.Error] = None
+        answered = False
+        while not answered:
+            _exchange(pgconn)
+            # Whether there is a whole answer; notices before it have been heard by then.
+            while not answered and not pgconn.is_busy():
+                result = pgconn.get_result()
+                if result is None:
+                    yield refused
+                elif result.status == status.PIPELINE_SYNC:
+                    answered = True
+                elif result.status == status.FATAL_ERROR:
+                    refused = psycopg.errors.error_from_result(result, encoding=connection.info.encoding)
+    finally:
+        if pgconn.status == psycopg.pq.ConnStatus.OK:
+            pgconn.exit_pipeline_mode()
+
+
+def _exchange(pgconn: Any) -> None:
+    """Wait until the server has said something, and send meanwhile what it takes."""
+    with selectors.DefaultSelector() as selector:
+        more = pgconn.flush()
+        selector.register(pgconn.socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if more else 0))
+        while True:
+            ready = selector.select()
+            if any(events & selectors.EVENT_READ for _key, events in ready):
+                pgconn.consume_input()
+                return
+            more = pgconn.flush()
+            selector.modify(pgconn.socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if more else 0))
 
 
 def failure_of(

@@ -390,11 +390,16 @@ class _Batch(NamedTuple):
 
 
 class _Composed(NamedTuple):
-    """Statements that run in one role's name, and the schemas that they name objects of."""
+    """Statements that run in one role's name, and the schemas that they name objects of.
+
+    ``place``: where they stand among others of their kind. It must not depend on the order in which the catalog was
+    read, which changes with every GRANT and would change the digest with it.
+    """
 
     batch: _Batch
     schemas: FrozenSet[str]
     statements: List[Statement]
+    place: Tuple[Any, ...]
 
 
 #: The word of ALL ... IN SCHEMA by the keyword for single objects.
@@ -432,9 +437,10 @@ class _Privileges:
         composed = [*self._on_schemas(whole), *self._on_objects(rest)]
         rank = {kind.keyword: position for position, kind in reversed(list(enumerate(KINDS.values())))}
 
-        def order(item: _Composed) -> Tuple[int, bool, int]:
-            position = rank[item.batch.keyword]
-            return (-position, not item.batch.columns, -item.batch.depth) if inside_first else (position, False, 0)
+        def order(item: _Composed) -> Tuple[Any, ...]:
+            position, batch = rank[item.batch.keyword], item.batch
+            kind = (-position, not batch.columns, -batch.depth) if inside_first else (position, False, 0)
+            return (*kind, batch.run_as.name if batch.run_as else "", *item.place)
 
         return sorted(composed, key=order)
 
@@ -483,7 +489,8 @@ class _Privileges:
             ordered = sorted(grantees, key=lambda ref: ref.name)
             behind = [change for ref in ordered for change in grantees[ref]]
             statement = Statement(self._statement(batch, privileges, names, ordered), tuple(behind))
-            yield _Composed(batch, frozenset(named), [statement])
+            place = (0, named, batch.option, batch.cascade, ((privileges, tuple(ordered)),))
+            yield _Composed(batch, frozenset(named), [statement], place)
 
     def _on_objects(self, changes: Sequence[Tuple[_Batch, Union[Grant, Revoke]]]) -> Iterator[_Composed]:
         # What each bucket of objects is given.
@@ -514,7 +521,8 @@ class _Privileges:
                 for privileges, grantees in what:
                     found = [change for behind in buckets.values() for change in behind[privileges]]
                     composed.append(Statement(self._statement(batch, privileges, names, grantees), tuple(found)))
-            yield _Composed(batch, schemas, composed)
+            place = (named[0][0].oid, batch.columns, batch.option, batch.cascade, what)
+            yield _Composed(batch, schemas, composed, place)
 
     def _names(self, batch: _Batch, part: Sequence[Tuple[Object, Optional[str], _Behind]]) -> Any:
         """What a statement names after ON."""

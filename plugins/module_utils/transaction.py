@@ -15,7 +15,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 try:
     import psycopg
@@ -142,6 +142,7 @@ def open_pinned(connection: Connection[Any], settings: Settings, *, writes: bool
                 problems=[problem],
                 sqlstate=failure.sqlstate,
                 statement=failure.statement,
+                detail=failure.detail,
                 hint=hint,
             ) from None
         raise
@@ -162,8 +163,9 @@ def take_turn(connection: Connection[Any], settings: Settings) -> None:
         who = f", taken by {holder}" if holder else ""
         raise Failure(
             "lock_timeout",
-            f"Another run has had the turn in this database for more than {settings.lock_timeout} seconds{who}",
+            f"Another run has had the turn in this database for more than {settings.lock_timeout} s{who}",
             sqlstate=failure.sqlstate,
+            statement=failure.statement,
             hint="Run again when it is done, or wait longer with lock_timeout.",
         ) from None
 
@@ -190,32 +192,52 @@ def run(connection: Connection[Any], sql: Sequence[str], replaced: Mapping[str, 
 
     ``replaced``: as for ``send``. ``objects``: the OIDs of what the statements name, to say afterwards who held them.
     """
-    warnings: List[Tuple[str, str]] = []
+    warnings: List[_Warning] = []
 
-    def note(diagnostic: Any) -> None:
+    def heard(statement: str, diagnostic: Any) -> None:
         if diagnostic.severity_nonlocalized == "WARNING" and not _is_about_plpgsql(diagnostic):
-            warnings.append((diagnostic.sqlstate or "", diagnostic.message_primary or ""))
+            names = ("sqlstate", "message_primary", "message_detail", "message_hint")
+            warnings.append(_Warning(statement, *(getattr(diagnostic, name) or "" for name in names)))
 
-    connection.add_notice_handler(note)
     try:
-        send(connection, sql, plan=True, replaced=replaced)
+        send(connection, sql, plan=True, replaced=replaced, heard=heard)
     except Failure as failure:
         raise with_blockers(connection, failure, objects) if failure.code == "lock_timeout" else failure from None
-    finally:
-        connection.remove_notice_handler(note)
     if warnings:
-        sqlstate, message = warnings[0]
-        futile = sqlstate in _FUTILE
-        # A membership that another session has taken away meanwhile.
-        collision = sqlstate == "01000"
-        raise Failure(
-            "insufficient_privilege" if futile else "collision" if collision else "server_error",
-            f"The server answered the plan with a warning, so it was rolled back: {message}",
-            problems=[Problem(message=f"{state}: {words}", code="server_error") for state, words in warnings],
-            sqlstate=sqlstate,
-            hint="The executor must own the object, or hold the privilege with grant option." if futile else None,
-            plan=list(sql),
-        )
+        raise _warned(warnings, sql)
+
+
+class _Warning(NamedTuple):
+    """A warning of the server, and the statement that it answers. The diagnostic itself is gone afterwards."""
+
+    statement: str
+    sqlstate: str
+    message: str
+    detail: str
+    hint: str
+
+
+def _warned(warnings: Sequence[_Warning], sql: Sequence[str]) -> Failure:
+    """The failure that the server's warnings are: that of the first statement that it warned about."""
+    first = warnings[0]
+    futile = first.sqlstate in _FUTILE
+    # A membership that another session has taken away meanwhile.
+    collision = first.sqlstate == "01000"
+    code = "insufficient_privilege" if futile else "collision" if collision else "server_error"
+    own = "The executor must own the object, or hold the privilege with grant option."
+    return Failure(
+        code,
+        f"The server answered a statement with a warning, so the plan was rolled back: {first.message}",
+        problems=[
+            Problem(message=f"{warning.sqlstate}: {warning.message} (answer to: {warning.statement})", code=code)
+            for warning in warnings
+        ],
+        sqlstate=first.sqlstate,
+        statement=first.statement,
+        detail=first.detail or None,
+        hint=own if futile else first.hint or None,
+        plan=list(sql),
+    )
 
 
 @contextmanager

@@ -948,7 +948,8 @@ timings:
   sample: {begin: 0.001, inspect: 0.012, plan: 0.004, guard: 0.0, apply: 0.021, verify: 0.013, commit: 0.002}
 truncated:
   description:
-    - True when the result would be too large, so that lists in it are shortened. Counts, summary and digest are exact.
+    - True when the result would be too large, so that lists in it are shortened, and RV(summary.managed) with them. Counts and
+      the digest are exact. In a failure RV(plan) and RV(problems) are what is shortened.
   returned: when the result was shortened
   type: bool
   sample: true
@@ -1037,7 +1038,7 @@ sqlstate:
   type: str
   sample: "42501"
 statement:
-  description: The statement that the server refused.
+  description: The statement that the server refused, or answered with a warning. Secrets in it are masked.
   returned: failure, where the server refused something
   type: str
 detail:

@@ -132,7 +132,8 @@ def test_losing_login_without_a_session_is_a_warning(db: Database) -> None:
     result = db.converge("roles: [{name: r}]")
     assert [text for text in result.warnings if "r" in text and "login" in text.lower()]
     db.sql("ALTER ROLE r LOGIN")
-    assert not db.converge("roles: [{name: r, login: false}]").warnings
+    (warning,) = db.converge("roles: [{name: r, login: false}]").warnings
+    assert warning.endswith("role r loses LOGIN: the manifest says login: false")
 
 
 @pytest.mark.parametrize(
@@ -194,8 +195,9 @@ def test_a_schema_claimed_only_by_a_grant_warns(db: Database) -> None:
         "roles: [{name: r}]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}}]"
     )
     result = db.converge(manifest)
-    (warning,) = result.warnings
-    for word in ("s", "grants[0]", "x"):
+    lost, warning = result.warnings
+    assert lost.endswith("1 undeclared role loses 2 privileges and memberships: x 2")
+    for word in ("schema s ", "grants[0]", "x 2"):
         assert word in warning
     assert db.acl("s.u") == {f"postgres={db.full}/postgres"}
     # Declared, there is nothing to warn of.

@@ -142,12 +142,14 @@ def _surplus(edge: Edge, rows: Sequence[Membership], policy: Policy, state: Stat
     desired = policy.roles.get(group.name)
     by_group = group.name in policy.exclusive or (desired is not None and not is_external(desired, group.oid))
     claimed = by_group or member.name in policy.member_of
-    if not claimed and member.name not in policy.roles:
+    # Where the manifest lists a group's members, others are different, be it for somebody else to decide.
+    if not claimed and group.name not in policy.stanzas and member.name not in policy.roles:
         return
     if claimed and not by_group:
         source = policy.member_of[member.name]
     else:
-        source = policy.stanzas.get(group.name) or (desired.source if desired else policy.roles[member.name].source)
+        declared = desired or policy.roles.get(member.name)
+        source = policy.stanzas.get(group.name) or (declared.source if declared else "")
     for row in rows:
         # What a member gave itself ends with the membership that it hangs on.
         automatic = row.automatic or (row.self_granted and any(other.automatic for other in rows))

@@ -100,9 +100,14 @@ def privilege_changes(
                 permitted.get((leaving.owner(group.owner), group.kind, None), {}),
             )
             differences = list(_differences(group, grantees, allowed if group.column is None else (), managed))
+            passed_by: List[_Difference] = []
+            if group.extension:
+                passed_by = _passed_by(group, _wildcard(group, schema, rules), named) if named else []
+                # Nothing else than a rule that names the object is about what belongs to an extension.
+                differences = differences if named else [item._replace(explicit=False) for item in differences]
             if named.get(group.owner, _NOTHING).absent:
                 owners_spared.update((state.ref(group.owner).name, _label(schema, item)) for item in objects or ())
-            if not differences and not foreign:
+            if not differences and not passed_by and not foreign:
                 continue
             target = Target(
                 group.kind,
@@ -118,6 +123,8 @@ def privilege_changes(
             giving = target._replace(extension=target.extension and not named)
             claims = _claims(group, target, scope) if managed else ()
             changes.extend(_changes(differences, target, giving, claims, state, acls))
+            spared = target._replace(extension=True)
+            changes.extend(_changes(passed_by, spared, spared, claims, state, acls))
     warnings = [
         f"{owner} owns {label}: an owner's own privileges are never taken away, so ensure: absent does nothing there"
         for owner, label in sorted(owners_spared)
@@ -165,6 +172,16 @@ def _claimed(grantees: Grantees) -> bool:
     return any(grantee != PUBLIC_OID and wanted.present for grantee, wanted in grantees.items())
 
 
+def _passed_by(group: Group, wildcard: Grantees, named: Grantees) -> List[_Difference]:
+    """What wildcards would change on an extension's object that other rules name."""
+    rest: Dict[int, Wanted] = {}
+    for grantee, wanted in wildcard.items():
+        settled = named.get(grantee, _NOTHING)
+        told = settled.present | settled.absent
+        rest[grantee] = Wanted(wanted.present - told, wanted.absent - told, wanted.option - told)
+    return [item._replace(explicit=False) for item in _differences(group, rest, (), managed=False)]
+
+
 def _label(schema: Optional[str], item: Object) -> str:
     return item.label if schema is None else f"{schema}.{item.label}"
 
@@ -202,12 +219,8 @@ def _buckets(
 def _wildcard(group: Group, schema: Optional[str], rules: BoundRules) -> Grantees:
     if schema is None:
         return {}
+    # A wildcard leaves out what belongs to an extension. What it would give or take there is reported, see filters.
     found = rules.wildcards.get((group.kind, schema, group.column), {})
-    if group.extension:
-        # A wildcard leaves out what belongs to an extension. What it would give there is reported, see filters.
-        return {
-            grantee: Wanted(wanted.present, set(), wanted.option, wanted.rules) for grantee, wanted in found.items()
-        }
     if group.column is None:
         return found
     return _over(found, _absent(rules.wildcards.get((group.kind, schema, None), {})))

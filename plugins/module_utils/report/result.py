@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple
 
 from ..apply import Run
 from ..changes import (
@@ -32,14 +32,16 @@ from ..changes import (
     weight,
 )
 from ..digest import digest
+from ..failure import LARGEST
 from ..filters import Options
+from ..notices import few
 from ..state import State
 from ..statements import inventory_of, statements
 from .difftext import diff_of
 from .items import suppressed_counts, suppressed_items, withheld_items
 
-#: The most characters of a serialised result. AWX drops an event's result over 700,000.
-LARGEST = 500_000
+#: The most characters that Ansible and the address put around a warning.
+WARNED = 400
 
 
 def summary(plan: Plan) -> Dict[str, Any]:
@@ -121,10 +123,13 @@ def warnings_of(run: Run, where: str) -> List[str]:
     counts = suppressed_counts(run.plan.suppressed)
     if counts:
         texts.append(kept_warning(counts))
-    texts += [
-        f"role {name} holds no undeclared privilege any more: its privilege_reconciliation: additive can be removed"
-        for name in run.plan.ready
-    ]
+    texts += few(
+        [
+            f"role {name} holds no undeclared privilege any more: its privilege_reconciliation: additive can be removed"
+            for name in run.plan.ready
+        ],
+        "roles hold no undeclared privilege any more",
+    )
     return [f"{where}: {text}" for text in texts]
 
 
@@ -139,11 +144,13 @@ def kept_warning(counts: Dict[str, int], most: int = 5) -> str:
 
 
 def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[str, Any]:
-    """The module's result. Lists that would make it too large are shortened; counts, digest and summary stay exact."""
+    """The module's result. Lists that would make it too large are shortened; counts and digest stay exact."""
     result = _result(run, options, run.sql, brief=False)
     if diff:
         result["diff"] = diff_of(run.plan, run.server.database)
-    if _size(result) > LARGEST:
+    # Ansible puts the warnings into the result, each with some words of its own.
+    largest = LARGEST - sum(len(text) + WARNED for text in warnings_of(run, ""))
+    if size(result) > largest:
         sql = statements(
             run.plan.changes,
             inventory_of(run.state),
@@ -153,7 +160,7 @@ def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[st
         )
         shown = _result(run, options, sql, brief=True)
         shown["diff"] = result.get("diff", [])
-        _cut(shown)
+        shown["summary"]["managed"] = _cut(shown, largest)
         result = {**shown, "plan_digest": result["plan_digest"], "truncated": True}
         if not diff:
             del result["diff"]
@@ -187,19 +194,29 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
     }
 
 
-def _size(result: Any) -> int:
-    # The facts repeat most of it.
+def size(result: Any) -> int:
+    """The characters that a serialised result has at most: the facts repeat most of it."""
     return 2 * len(json.dumps(result, ensure_ascii=False))
 
 
-def _cut(result: Dict[str, Any]) -> None:
-    """Halve the lists that are still too long, the longest first. ``truncated`` says so."""
-    while _size(result) > LARGEST:
-        name = max(("sql", "suppressed_revokes", "withheld", "diff"), key=lambda key: len(json.dumps(result[key])))
-        if name == "diff":
-            result["diff"] = []
-            continue
-        items = result[name]
-        if len(items) < 2:
+def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
+    """Halve the lists that are still too long, the longest first. ``truncated`` says so.
+
+    Returns what is left of ``summary.managed``, whose last key then counts what was left out.
+    """
+    managed = dict(result["summary"]["managed"])
+    lists = {name: result[name] for name in ("sql", "suppressed_revokes", "withheld", "diff")}
+    lists["managed"] = list(managed.items())
+    empty: Dict[str, List[Any]] = {name: [] for name in lists}
+    rest = size({**result, "summary": {**result["summary"], "managed": {}}, **empty})
+    while rest + size(lists) > largest:
+        # A diff is one text, which is no use in part.
+        long = [name for name, items in lists.items() if len(items) > (0 if name == "diff" else 1)]
+        if not long:
             break
-        result[name] = items[: len(items) // 2]
+        name = max(long, key=lambda key: len(json.dumps(lists[key])))
+        lists[name] = [] if name == "diff" else lists[name][: len(lists[name]) // 2]
+    kept = dict(lists.pop("managed"))
+    result.update(lists)
+    left_out = len(managed) - len(kept)
+    return {**kept, f"and {left_out} more": []} if left_out else kept

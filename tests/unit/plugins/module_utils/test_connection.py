@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict
@@ -18,7 +19,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.connection imp
     is_private,
     require_psycopg,
 )
-from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import Failure, of_problems
+from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import LARGEST, Failure, of_problems
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import Problem
 
 NAME = {"fallback_application_name": "pg_access.reconcile"}
@@ -140,12 +141,36 @@ def test_psycopgs_version_is_compared_as_numbers(monkeypatch: pytest.MonkeyPatch
 # ---- failures --------------------------------------------------------------------------------------------------------
 
 
+#: The one problem of a failure that names none.
+ONLY = {"path": None, "file": None, "role": None, "object": None, "message": "x"}
+
+
 def test_a_failure_returns_only_what_it_knows() -> None:
-    assert Failure("collision", "x").as_result() == {"error_code": "collision", "problems": [], "sql": []}
+    assert Failure("collision", "x", hint="y").as_result() == {
+        "error_code": "collision",
+        "problems": [{**ONLY, "hint": "y"}],
+        "sql": [],
+        "hint": "y",
+    }
+
+
+def test_a_failure_of_any_size_reaches_awx() -> None:
+    problems = [Problem(message=f"{number} {'x' * 100}") for number in range(10_000)]
+    plan = [f"GRANT {number} {'x' * 300}" for number in range(10_000)]
+    result = Failure("guard", "x", problems=problems, plan=plan).as_result()
+    assert len(json.dumps(result)) <= LARGEST
+    assert result["truncated"] is True
+    assert result["plan"] and result["plan"] == plan[: len(result["plan"])]
+    assert 0 < len(result["problems"]) < 10_000
+    one = Failure("server_error", "x", plan=["x" * LARGEST]).as_result()
+    assert len(one["plan"]) == 1 and "truncated" not in one
+
+
+def test_a_failure_returns_all_that_it_knows() -> None:
     full = Failure("database_error", "x", sqlstate="42501", statement="GRANT", detail="d", hint="", plan=[])
     assert full.as_result() == {
         "error_code": "database_error",
-        "problems": [],
+        "problems": [{**ONLY, "hint": ""}],
         "sql": [],
         "sqlstate": "42501",
         "statement": "GRANT",

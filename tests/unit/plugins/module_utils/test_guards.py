@@ -18,7 +18,8 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.guards import 
     roles_at_stake,
     undeclared_losers,
 )
-from ansible_collections.pg_access.reconcile.plugins.module_utils.plan import losers, only_known
+from ansible_collections.pg_access.reconcile.plugins.module_utils.notices import losers
+from ansible_collections.pg_access.reconcile.plugins.module_utils.plan import only_known
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World, declared
 
@@ -117,7 +118,7 @@ def test_what_a_rule_takes_by_name_and_what_lasts_a_moment_is_no_loss() -> None:
     case = Case()
     default = RevokeDefault(case.world.ref("o"), "s", "table", case.world.ref("y"), frozenset(("SELECT", "INSERT")))
     plan = Plan((case.revoke("x", explicit=True), case.revoke("x", again=True), case.revoke("y"), default))
-    assert losers(plan, POLICY) == {case.world.ref("y"): 3}
+    assert losers(plan.changes, POLICY) == {case.world.ref("y"): 3}
 
 
 def test_losing_an_omitted_login_stops_the_apply_while_the_role_is_connected() -> None:

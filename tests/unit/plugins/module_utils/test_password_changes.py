@@ -372,7 +372,7 @@ def test_the_executors_own_password_is_set_but_never_taken_away() -> None:
     case = Case(BARE, world=World(executor="app")).records({"table": b"x" * 32})
     assert case.plan() == ([], {"AlterRole": "self_protection", "SetPassword": "self_protection"})
     # A login that became another role with session_role is the executor as well.
-    case = Case({**BARE, "login": False}, world=World(login="app")).records({"table": b"x" * 32})
+    case = Case(BARE, world=World(login="app")).records({"table": b"x" * 32})
     assert case.plan()[1]["SetPassword"] == "self_protection"
 
 

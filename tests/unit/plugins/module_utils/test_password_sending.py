@@ -77,6 +77,12 @@ class Connection:
     def cursor(self) -> Cursor:
         return Cursor(self)
 
+    def add_notice_handler(self, _handler: Any) -> None:
+        """The server says nothing."""
+
+    def remove_notice_handler(self, _handler: Any) -> None:
+        """The server says nothing."""
+
     def encrypt_password(self, password: bytes, role: bytes, algorithm: bytes) -> bytes:
         self.encrypted.append((password, role, algorithm))
         return b"SCRAM-of-" + password
@@ -97,6 +103,7 @@ def _without_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
         yield
 
     monkeypatch.setattr(catalog, "pipelined", alone)
+    monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
 
 
 class Case:

@@ -363,8 +363,8 @@ def test_a_role_is_set_once_for_its_statements_and_lent_the_schemas_it_cannot_us
         'GRANT SELECT ON TABLE "t"."x" TO "a"',
         'GRANT USAGE ON SCHEMA "r", "s" TO "o"',
         'SET LOCAL ROLE "o"',
-        'GRANT SELECT ON TABLE "s"."t" TO "a"',
         'GRANT INSERT ON TABLE "r"."u" TO "b"',
+        'GRANT SELECT ON TABLE "s"."t" TO "a"',
         'SET LOCAL ROLE "Deploy"',
         'REVOKE USAGE ON SCHEMA "r", "s" FROM "o"',
     ]

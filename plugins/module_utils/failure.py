@@ -10,9 +10,16 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import replace
+import json
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from .problems import Problem
+from .problems import LONGEST_TEXT, Problem, shortened
+
+#: The most characters of a failed result's problems, its plan and what is committed, as JSON. AWX drops an event over
+#: 700,000.
+LARGEST_PROBLEMS = 250_000
+LARGEST_PLAN = 150_000
+LARGEST_SQL = 50_000
 
 
 class Failure(Exception):
@@ -88,18 +95,34 @@ class Failure(Exception):
 
     def as_result(self) -> Dict[str, Any]:
         """The keys of a failed result, beside ``msg``. ``sql`` is empty unless other databases are done with."""
-        result: Dict[str, Any] = {
-            "error_code": self.code,
-            "problems": [problem.as_dict() for problem in self.problems],
-            "sql": list(self.sql),
-        }
+        problems = _fitting([problem.as_dict() for problem in self.problems], LARGEST_PROBLEMS)
+        left = len(self.problems) - len(problems)
+        if left:
+            more = f"{left} more problem{'s are' if left > 1 else ' is'} not shown: correct these first"
+            problems.append(Problem(message=more).as_dict())
+        result: Dict[str, Any] = {"error_code": self.code, "problems": problems, "sql": _fitting(self.sql, LARGEST_SQL)}
         if self.databases:
             result.update(databases=list(self.databases), cause=self.cause)
-        for name in ("sqlstate", "statement", "detail", "hint", "plan"):
-            value = getattr(self, name)
+        for name in ("sqlstate", "statement", "detail", "hint"):
+            value = shortened(getattr(self, name), LONGEST_TEXT)
             if value is not None:
                 result[name] = value
+        if self.plan is not None:
+            result["plan"] = _fitting(self.plan, LARGEST_PLAN)
+        if left or len(result.get("plan", ())) < len(self.plan or ()) or len(result["sql"]) < len(self.sql):
+            result["truncated"] = True
         return result
+
+
+def _fitting(items: Sequence[Any], room: int) -> List[Any]:
+    """As many of the items as there is room for."""
+    shown: List[Any] = []
+    for item in items:
+        room -= len(json.dumps(item))
+        if room < 0:
+            break
+        shown.append(item)
+    return shown
 
 
 def of_problems(problems: Sequence[Problem], plan: Optional[List[str]] = None) -> Failure:

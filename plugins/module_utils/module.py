@@ -24,14 +24,23 @@ from .failure import Failure, internal, of_problems
 from .filters import Options
 from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
-from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names
+from .manifest.texts import show
+from .manifest.validate import no_text
+from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
 from .policy import manifest_to_policy
-from .problems import ManifestInvalid, Problem
+from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
 from .report.result import names_of, result_of, warnings_of
-from .transaction import Settings
+from .transaction import LONGEST_WAIT, Settings
+
+#: How many keys of a dict the invocation shows.
+_MOST_NAMES = 100
 
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
+
+
+class _Unreadable(Exception):
+    """There are no arguments. The text says why."""
 
 
 class Module(AnsibleModule):  # type: ignore[misc]
@@ -51,17 +60,38 @@ class Module(AnsibleModule):  # type: ignore[misc]
         try:
             super().__init__(**options)
         except Exception as exc:
-            if not self.raw:
-                raise  # no argument has been read yet
             # A traceback could show what is secret, and there is no whole module yet that could mask it.
-            failure = internal(exc)
+            failure = self._without_module(exc).masked(self.secrets.mask)
             told = {"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}
             sys.stdout.write(json.dumps(told))
             raise SystemExit(1) from None
         self._constructed = True
 
+    def _without_module(self, exc: Exception) -> Failure:
+        """What to say where Ansible's own part failed: it stumbles over a number in the place of a dict."""
+        if isinstance(exc, _Unreadable):
+            return Failure("manifest_invalid", str(exc), problems=[Problem(message=str(exc))])
+        try:
+            manifest_to_policy(self.raw, self.secrets)
+        except ManifestInvalid as invalid:
+            return _invalid(invalid)
+        except Exception as other:
+            return internal(other)
+        return internal(exc)
+
     def _load_params(self) -> None:
-        super()._load_params()
+        try:
+            self._read_params()
+        except RecursionError:
+            raise _Unreadable("The arguments of the module are nested too deeply") from None
+
+    def _read_params(self) -> None:
+        try:
+            super()._load_params()
+        except Exception as exc:
+            if isinstance(exc.__cause__ or exc, RecursionError):
+                raise RecursionError from None
+            raise _Unreadable("The arguments of the module cannot be read: they are no valid JSON") from None
         # AWX hands over every field of a credential: an empty connection option means not given.
         for name in CONNECTION_OPTIONS:
             if self.params.get(name) == "":
@@ -118,7 +148,8 @@ class Module(AnsibleModule):  # type: ignore[misc]
         if failure.sqlstate is not None:
             # Its texts come from the server, which may repeat what it was sent.
             failure = failure.masked(self.secrets.mask)
-        result = {**failure.as_result(), "msg": failure.message, "invocation": self.invocation()}
+        said = shortened(failure.message, LONGEST_TEXT)
+        result = {**failure.as_result(), "msg": said, "invocation": self.invocation()}
         self._stay_exact(result)
         # AnsibleModule's own fail_json would add the traceback of the exception being handled.
         super().fail_json(exception="", changed=bool(failure.sql), **result)
@@ -171,9 +202,15 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
 def _told(name: str, value: Any) -> Any:
     """An option as the invocation shows it."""
+    if isinstance(value, (dict, list)) and (isinstance(value, list) or len(value) > _MOST_NAMES):
+        return f"{len(value)} items"
     if isinstance(value, dict):
         names = sorted(map(str, value))
         return dict.fromkeys(names, MASK) if name == "passwords" else names
+    if isinstance(value, str):
+        if name == "login_db" and any(passwords_in_address(value)):
+            return MASK
+        value = shortened(value, LONGEST_NAME)
     if name == "fingerprint_key_file" and not os.path.isabs(str(value or "/")):
         return MASK  # most likely the key itself
     return MASK if name in _WITH_SECRETS and value is not None else value
@@ -197,12 +234,29 @@ def run_role_reconcile() -> None:
     module.exit_json(**result)
 
 
+def _mistyped(raw: Mapping[str, Any]) -> List[Problem]:
+    """Texts that are none. Ansible would take a list or a dict for how Python prints it."""
+    options = {**CONNECTION_OPTIONS, **RUN_OPTIONS}
+    return [
+        Problem(path=name, message=no_text(raw[name], secret=True))
+        for name, option in options.items()
+        if option["type"] in ("str", "path") and isinstance(raw.get(name), (bool, list, dict))
+        # The key's own judge speaks of it.
+        and name != "fingerprint_key"
+    ]
+
+
 def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:
     """Numbers and texts of the run that mean nothing."""
     problems = [
-        Problem(path=name, message=f"{params[name]} is less than {least}")
+        Problem(path=name, message=f"{show(params[name])} is less than {least}")
         for name, least in (("statement_timeout", 0), ("lock_timeout", 1), ("max_drops", 0), ("max_revokes", 0))
         if params[name] is not None and params[name] < least
+    ]
+    problems += [
+        Problem(path=name, message=f"{show(params[name])} is more than {LONGEST_WAIT} seconds, PostgreSQL's own limit")
+        for name in ("statement_timeout", "lock_timeout")
+        if params[name] > LONGEST_WAIT
     ]
     problems += [
         Problem(path=name, message="is empty: what was to be expected is lost. Leave it out to expect nothing")
@@ -224,7 +278,7 @@ def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
 def _role_reconcile(module: Module) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
     key, wrong = key_of(module.raw, params["fingerprint_key_file"], os.environ)
-    wrong += _out_of_range(params)
+    wrong += [*_mistyped(module.raw), *_out_of_range(params)]
     try:
         policy = manifest_to_policy(module.raw, module.secrets)
     except ManifestInvalid as invalid:

@@ -56,6 +56,9 @@ PINS: Mapping[str, str] = {
 #: Seconds that a single statement waits for a lock, so that a run never queues long in front of an application.
 STATEMENT_LOCK_TIMEOUT = 3
 
+#: Seconds: PostgreSQL keeps milliseconds as a signed 32-bit number.
+LONGEST_WAIT = 2147483
+
 #: How long to ask what became of a transaction.
 OUTCOME_SECONDS = 10
 

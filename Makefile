@@ -2,13 +2,16 @@
 PYTHON ?= python3
 CHECKS = $(PYTHON) tools/checks.py
 
+# Fuzzer: how many inputs of each of the two kinds (FUZZ_EXAMPLES=30000).
+FUZZ_EXAMPLES ?= 12000
+
 # Server tests: versions (PG=16,18) and pytest's -k (K="idm or quo"). Integration: TARGETS="name ...".
 PG ?=
 K ?=
 TARGETS ?=
 comma = ,
 
-.PHONY: help test lint sanity units integration server-tests docs build demo demo-server clean
+.PHONY: help test lint sanity units integration server-tests fuzz docs build demo demo-server clean
 
 help:
 	@echo "make test          everything: what CI runs"
@@ -18,6 +21,7 @@ help:
 	@echo "make sanity        ansible-test sanity       make units    ansible-test units"
 	@echo "make integration   ansible-test integration (TARGETS=...)"
 	@echo "make server-tests  tests against real servers (PG=16,18 K=expression)"
+	@echo "make fuzz          bad input, more than 20,000 times (FUZZ_EXAMPLES=...)"
 	@echo "make docs          the documentation in .build/docs/html"
 	@echo "make build         the collection's archive in .build/dist"
 	@echo "make clean         remove .build"
@@ -33,6 +37,9 @@ sanity units integration:
 
 server-tests:
 	@$(CHECKS) $(if $(PG),$(addprefix server-,$(subst $(comma), ,$(PG))),server) $(if $(K),-k "$(K)")
+
+fuzz:
+	@FUZZ=long FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(CHECKS) bad-input
 
 docs:
 	@$(CHECKS) docs

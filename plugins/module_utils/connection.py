@@ -207,7 +207,8 @@ def connect(
     try:
         connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
     except (psycopg.Error, ValueError, OverflowError) as exc:
-        # psycopg resolves host names itself, and Python refuses some. Only libpq's own words; they name host, port and user, never the password.
+        # psycopg resolves host names itself, and Python refuses some of them.
+        # Only libpq's own words; they name host, port and user, never the password.
         message = mask(" ".join(str(exc).split()))
         code = "connection_failed"
         advice = "Check login_host, login_port, login_db and that the server is running"

@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from dataclasses import replace
-import json
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .problems import LONGEST_TEXT, Problem, shortened

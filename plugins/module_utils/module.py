@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import sys
 from dataclasses import replace
@@ -24,7 +25,7 @@ from .failure import Failure, internal, of_problems
 from .filters import Options
 from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
-from .manifest.texts import show
+from .manifest.texts import describe, show
 from .manifest.validate import no_text
 from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
 from .policy import manifest_to_policy
@@ -71,13 +72,14 @@ class Module(AnsibleModule):  # type: ignore[misc]
         """What to say where Ansible's own part failed: it stumbles over a number in the place of a dict."""
         if isinstance(exc, _Unreadable):
             return Failure("manifest_invalid", str(exc), problems=[Problem(message=str(exc))])
+        wrong = _mistyped(self.raw)
         try:
             manifest_to_policy(self.raw, self.secrets)
         except ManifestInvalid as invalid:
-            return _invalid(invalid)
+            return _invalid(ManifestInvalid((*invalid.problems, *wrong)))
         except Exception as other:
             return internal(other)
-        return internal(exc)
+        return _invalid(ManifestInvalid(wrong)) if wrong else internal(exc)
 
     def _load_params(self) -> None:
         try:
@@ -235,12 +237,18 @@ def run_role_reconcile() -> None:
 
 
 def _mistyped(raw: Mapping[str, Any]) -> List[Problem]:
-    """Texts that are none. Ansible would take a list or a dict for how Python prints it."""
+    """Values that Ansible takes for something else, or stumbles over: a list as a text is how Python prints it."""
     options = {**CONNECTION_OPTIONS, **RUN_OPTIONS}
+    numbers = [name for name, option in options.items() if option["type"] == "int"]
     return [
+        Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(raw[name])}")
+        for name in numbers
+        if isinstance(raw.get(name), float) and not math.isfinite(raw[name])
+    ] + [
         Problem(path=name, message=no_text(raw[name], secret=True))
         for name, option in options.items()
-        if option["type"] in ("str", "path") and isinstance(raw.get(name), (bool, list, dict))
+        if option["type"] in ("str", "path")
+        and isinstance(raw.get(name), (bool, list, dict))
         # The key's own judge speaks of it.
         and name != "fingerprint_key"
     ]
@@ -277,8 +285,10 @@ def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
 
 def _role_reconcile(module: Module) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
-    key, wrong = key_of(module.raw, params["fingerprint_key_file"], os.environ)
-    wrong += [*_mistyped(module.raw), *_out_of_range(params)]
+    wrong = _mistyped(module.raw)
+    file = None if "fingerprint_key_file" in {problem.path for problem in wrong} else params["fingerprint_key_file"]
+    key, problems = key_of(module.raw, file, os.environ)
+    wrong += [*problems, *_out_of_range(params)]
     try:
         policy = manifest_to_policy(module.raw, module.secrets)
     except ManifestInvalid as invalid:

@@ -29,6 +29,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec 
     RUN_OPTIONS,
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.validate import join
+from ansible_collections.pg_access.reconcile.plugins.module_utils.masking import MASK
 from ansible_collections.pg_access.reconcile.plugins.module_utils.module import run_role_reconcile
 from generators import MARKER, Call
 from harness import ERROR_CODES
@@ -38,13 +39,14 @@ SECONDS = 2.0
 MEGABYTES = 200
 
 #: A call that takes longer than this is stopped.
-HUNG = 20
+HUNG = 60
 
 #: The most characters of an answer: ``spec/module.md`` says so of results, and AWX drops larger ones.
 LARGEST = 500_000
 
 #: Outcomes by the kind of input, for the summary.
 OUTCOMES: dict[str, Counter[str]] = {}
+
 
 class Hung(BaseException):
     """The call does not end. Nothing in the module catches it."""
@@ -77,7 +79,9 @@ class Connects:
     def __init__(self) -> None:
         self.calls = 0
 
-    def __call__(self, conninfo: str = "", *, autocommit: bool, prepare_threshold: int | None, **parameters: Any) -> Any:
+    def __call__(
+        self, conninfo: str = "", *, autocommit: bool, prepare_threshold: int | None, **parameters: Any
+    ) -> Any:
         psycopg.conninfo.make_conninfo(conninfo, **parameters)
         self.calls += 1
         raise psycopg.OperationalError("nobody is there")
@@ -216,22 +220,28 @@ _VARIABLES = ("PG_ROLE_RECONCILE_FINGERPRINT_KEY",)
 
 def leads(value: Any, path: str) -> bool:
     """Whether a path leads to a place in the input, or to a key that is missing there."""
-    if not path or path in _VARIABLES:
+    if not path or path in _VARIABLES or MASK in path:
+        # A key that may be a secret is not shown.
         return True
     if isinstance(value, list):
-        number = re.match(r"\[(\d+)\]", path)
-        return bool(number) and int(number[1]) < len(value) and leads(value[int(number[1])], path[number.end() :])
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        # JSON text in the place of a dict.
+        index = re.match(r"\[(\d+)\]", path)
+        if index is None or int(index[1]) >= len(value):
+            return False
+        return leads(value[int(index[1])], path[index.end() :])
+    if isinstance(value, str):
+        # A text in the place of a dict: JSON, or pairs.
         try:
             return leads(json.loads(value), path)
         except ValueError:
-            return False
+            return "=" in value
     if not isinstance(value, dict):
         return False
     rest = path.removeprefix(".")
     for key, item in value.items():
-        for spelt in {join("", "on" if key is True else key), *(name for name, more in _ALIASES.items() if key in more)}:
+        for spelt in {
+            join("", "on" if key is True else key),
+            *(name for name, more in _ALIASES.items() if key in more),
+        }:
             if rest.startswith(spelt) and rest[len(spelt) :][:1] in ("", ".", "[") and leads(item, rest[len(spelt) :]):
                 return True
     return rest in _ALIASES

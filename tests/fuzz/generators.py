@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,26 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec 
     RUN_OPTIONS,
     SECTIONS,
 )
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+
+LONG = os.environ.get("FUZZ") == "long"
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "10000" if LONG else "300"))
+
+
+def examples(factor: float = 1) -> settings:
+    """How a property is run: ``factor`` times as many inputs as usual."""
+    return settings(
+        max_examples=max(1, int(EXAMPLES * factor)),
+        derandomize=not LONG,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=LONG,
+        phases=[Phase.generate, Phase.shrink],
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+
 
 #: A password or a key: no output may have it in any form.
 MARKER = "Hush-4711-geheim"
@@ -54,6 +74,8 @@ TEXTS: dict[str | None, tuple[str, ...]] = {
 SETTINGS = ("search_path", "work_mem", "Statement_Timeout", "app.flag", "datestyle")
 
 Place = tuple[Any, ...]
+
+_NUMBER = st.integers(0, 10**4)
 
 
 # ---- what fits -----------------------------------------------------------------------------------------------------
@@ -90,8 +112,7 @@ def fitting(option: dict[str, Any]) -> st.SearchStrategy[Any]:
 def entry(options: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     """A dict with all required and some of the other keys, now and then by another of their names."""
     names = {name: st.sampled_from([name, name, *option.get("aliases", ())]) for name, option in options.items()}
-    # Built late, because it is deep.
-    values = {name: st.deferred(lambda option=option: fitting(option)) for name, option in options.items()}
+    values = {name: fitting(option) for name, option in options.items()}
 
     @st.composite
     def build(draw: Any) -> dict[str, Any]:
@@ -104,7 +125,9 @@ def entry(options: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 @st.composite
 def from_spec(draw: Any) -> dict[str, Any]:
     """A manifest made of the spec alone. Names that nobody declares are mostly another run's."""
-    whole: dict[str, Any] = draw(entry({name: value for name, value in MANIFEST_OPTIONS.items() if name != "manifest_files"}))
+    whole: dict[str, Any] = draw(
+        entry({name: value for name, value in MANIFEST_OPTIONS.items() if name != "manifest_files"})
+    )
     declared = {role["name"] for role in whole.get("roles", ())}
     if draw(st.integers(0, 4)):
         whole["assume_roles"] = [name for name in ROLES if name not in declared]
@@ -205,11 +228,14 @@ def _misspelt(key: str, at: int, letter: str) -> str:
 
 
 @st.composite
-def changes(draw: Any, least: int = 1, most: int = 4, value: st.SearchStrategy[Any] = odd) -> list[tuple[str, int, Any, int]]:
+def changes(
+    draw: Any, least: int = 1, most: int = 4, value: st.SearchStrategy[Any] = odd
+) -> list[tuple[str, int, Any, int]]:
     kinds = st.sampled_from(
         ("replace", "replace", "delete", "add", "double", "retype", "misspell", "wrap", "copy", "many", "long", "text")
     )
-    return draw(st.lists(st.tuples(kinds, st.integers(0, 10**4), value, st.integers(0, 10**4)), min_size=least, max_size=most))  # type: ignore[no-any-return]
+    one = st.tuples(kinds, _NUMBER, value, _NUMBER)
+    return draw(st.lists(one, min_size=least, max_size=most))  # type: ignore[no-any-return]
 
 
 def change(whole: Any, what: str, where: int, new: Any, other: int) -> None:
@@ -268,7 +294,20 @@ def broken(draw: Any, least: int = 1) -> dict[str, Any]:
 
 _OTHERS = {**RUN_OPTIONS, **CONNECTION_OPTIONS}
 
-_PARAMETERS = ("host", "port", "dbname", "connect_timeout", "autocommit", "conninfo", "row_factory", "nope", "password", "sslmode", "", "options")
+_PARAMETERS = (
+    "host",
+    "port",
+    "dbname",
+    "connect_timeout",
+    "autocommit",
+    "conninfo",
+    "row_factory",
+    "nope",
+    "password",
+    "sslmode",
+    "",
+    "options",
+)
 
 
 @st.composite
@@ -285,41 +324,55 @@ def other_options(draw: Any) -> dict[str, Any]:
     return found
 
 
-_NUMBER = st.integers(0, 10**4)
+_IN_A_ROLE = ("password", "pasword", "passwd", "Password", "list", "dict", "deep", "environment", "member")
 
+#: Where somebody could put a password or a key.
 SECRET_SPOTS = (
-    "password", "pasword", "passwd", "Password", "list", "dict", "passwords", "passwords as text", "passwords misspelt", "login_password",
-    "fingerprint_key", "fingerprint_kee", "connect_params", "environment", "url",
+    *_IN_A_ROLE, "roles as a dict", "roles as text", "role as text", "role as pairs", "role in a list", "roles misspelt", "role in grants",
+    "passwords", "passwords as text", "passwords misspelt", "passwords as pairs", "passwords as a list", "login_password", "fingerprint_key",
+    "fingerprint_kee", "connect_params", "connect_params as pairs", "url",
 )  # fmt: skip
 
 
 def hide(raw: dict[str, Any], environment: dict[str, str], spot: str) -> None:
     """Put the marker where somebody could put a secret, whatever else is wrong."""
-    roles = raw.get("roles")
-    role = next((item for item in roles if isinstance(item, dict)), None) if isinstance(roles, list) else None
-    if spot in ("password", "pasword", "passwd", "Password", "list", "dict", "environment") and role is None:
-        role = {"name": "secretive"}
-        if isinstance(roles, list):
+    if not isinstance(raw.get("roles"), list):
+        raw["roles"] = []
+    roles = raw["roles"]
+    if spot in _IN_A_ROLE:
+        role: dict[str, Any] | None = next((item for item in roles if isinstance(item, dict)), None)
+        if role is None:
+            role = {"name": "secretive"}
             roles.append(role)
+        if spot == "environment":
+            role["password_from_env"] = "FUZZ_PASSWORD"
+            environment["FUZZ_PASSWORD"] = MARKER
+        elif spot == "member":
+            role["members"] = [{"name": "app", "password": MARKER}]
         else:
-            raw["roles"] = [role]
-    if spot in ("password", "pasword", "passwd", "Password"):
-        role[spot] = MARKER
-    elif spot in ("list", "dict"):
-        role["password"] = [MARKER] if spot == "list" else {"x": MARKER}
-    elif spot == "environment":
-        role["password_from_env"] = "FUZZ_PASSWORD"
-        environment["FUZZ_PASSWORD"] = MARKER
-    elif spot in ("passwords", "passwords misspelt"):
-        raw["passwords" if spot == "passwords" else "paswords"] = {"app": MARKER, "nobody": MARKER + "2"}
-    elif spot == "passwords as text":
-        raw["passwords"] = json.dumps({"app": MARKER})
-    elif spot == "connect_params":
-        raw["connect_params"] = {"password": MARKER, "dbname": "app"}
-    elif spot == "url":
-        raw["login_db"] = f"postgresql://app:{MARKER}@db/app"
-    else:
-        raw[spot] = MARKER
+            shapes = {"list": [MARKER], "dict": {"x": MARKER}, "deep": [{"x": [[MARKER]]}]}
+            role["password" if spot in shapes else spot] = shapes.get(spot, MARKER)
+        return
+    entry_ = {"name": "secretive", "password": MARKER}
+    given: dict[str, tuple[str, Any]] = {
+        "roles as a dict": ("roles", entry_),
+        "roles as text": ("roles", json.dumps([entry_])),
+        "role as text": ("roles", [*roles, json.dumps(entry_)]),
+        "role as pairs": ("roles", [*roles, f"name=secretive password={MARKER}"]),
+        "role in a list": ("roles", [*roles, [entry_]]),
+        "roles misspelt": ("rolse", [entry_]),
+        "role in grants": ("grants", [entry_]),
+        "passwords": ("passwords", {"app": MARKER, "nobody": MARKER + "2"}),
+        "passwords as text": ("passwords", json.dumps({"app": MARKER})),
+        "passwords misspelt": ("paswords", {"app": MARKER}),
+        "passwords as pairs": ("passwords", f"app={MARKER}"),
+        "passwords as a list": ("passwords", [{"app": MARKER}]),
+        "connect_params": ("connect_params", {"password": MARKER, "dbname": "app"}),
+        "connect_params as pairs": ("connect_params", f"password={MARKER} dbname=app"),
+        "url": ("login_db", f"postgresql://app:{MARKER}@db/app"),
+    }
+    name, value = given.get(spot, (spot, MARKER))
+    raw[name] = value
 
 
 @dataclass
@@ -425,7 +478,15 @@ def files(draw: Any, secret: bool = False) -> File:
     assumed = whole.get("assume_roles")
     whole = {key: value for key, value in whole.items() if key in SECTIONS or draw(st.integers(0, 9)) == 9}
     if secret:
-        hide(whole, {}, draw(st.sampled_from(("password", "pasword", "Password", "list"))))
+        hide(
+            whole,
+            {},
+            draw(
+                st.sampled_from(
+                    (*(spot for spot in _IN_A_ROLE if spot != "environment"), "roles as a dict", "role in a list")
+                )
+            ),
+        )
     text = spelt(draw, whole, secret)
     if not secret and draw(st.integers(0, 2)) == 0:
         text = damaged(draw, text)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from caller import LARGEST, Answer, check, check_paths, must, run
-from generators import MARKER, SEEDS, Call
+from generators import LONG, MARKER, SEEDS, Call
 
 KEY = "k-0123456789abcdef0123"
 
@@ -55,7 +55,9 @@ def test_seeds_have_everything() -> None:
         found: set[str] = set()
         for item in value if isinstance(value, list) else [value]:
             for key, inner in item.items() if isinstance(item, dict) else ():
-                name = next((name for name, option in options.items() if key in (name, *option.get("aliases", ()))), None)
+                name = next(
+                    (name for name, option in options.items() if key in (name, *option.get("aliases", ()))), None
+                )
                 if name is None:
                     continue
                 found.add(f"{path}{name}")
@@ -142,7 +144,9 @@ def test_file_that_is_none(make: Callable[[Path], Path | str], tmp_path: Path) -
     assert of_file(make(tmp_path)).outcome == "manifest_invalid"
 
 
-@pytest.mark.parametrize("make", [FILES[name] for name in ("directory", "loop", "pipe", "endless", "a terabyte", "standard input")])
+@pytest.mark.parametrize(
+    "make", [FILES[name] for name in ("directory", "loop", "pipe", "endless", "a terabyte", "standard input")]
+)
 def test_key_file_that_is_none(make: Callable[[Path], Path | str], tmp_path: Path) -> None:
     answer = of_options(roles=[{"name": "app", "password": MARKER}], fingerprint_key_file=str(make(tmp_path)))
     assert answer.outcome == "manifest_invalid"
@@ -216,24 +220,27 @@ def test_aliases_are_fine(tmp_path: Path) -> None:
 
 GRANT = {"role": "app", "privileges": ["SELECT"], "object": {"type": "table", "schema": "s", "name": "t"}}
 
+#: Of what is a list: enough to see that it is linear and bounded. The worst are for the long run.
+MANY = 20_000 if LONG else 4_000
+
 #: How many of these are large and nothing else.
 FINE = 3
 
 MUCH: dict[str, dict[str, Any]] = {
     "long host": {"login_host": "x" * 1_000_000},
     "patterns": {"scope": {"ignore_roles": ["*a" * 40] * 50}, "assume_roles": ["a" * 60 + "b"]},
-    "many roles": {"roles": [{"name": f"r{number}", "login": True} for number in range(10_000)]},
-    "wrong items": {"grants": [1] * 100_000},
-    "wrong dicts": {"grants": [{"nonsense": 1}] * 30_000},
-    "unknown roles": {"grants": [{**GRANT, "role": f"r{number}"} for number in range(20_000)]},
-    "wrong names": {"roles": [{"name": "x" * 64 + str(number)} for number in range(30_000)]},
+    "many roles": {"roles": [{"name": f"r{number}", "login": True} for number in range(MANY // 2)]},
+    "wrong items": {"grants": [1] * 5 * MANY},
+    "wrong dicts": {"grants": [{"nonsense": 1}] * MANY},
+    "unknown roles": {"grants": [{**GRANT, "role": f"r{number}"} for number in range(MANY)]},
+    "wrong names": {"roles": [{"name": "x" * 64 + str(number)} for number in range(MANY)]},
     "long names": {"roles": [{"name": "x" * 100_000 + str(number), "nonsense": 1} for number in range(50)]},
     "long keys": {"roles": [{"name": "app", "x" * 100_000 + str(number): 1} for number in range(50)]},
     "long option": {"x" * 1_000_000: 1},
-    "many options": {f"option_{number}": 1 for number in range(10_000)},
-    "many passwords": {"passwords": {f"r{number}": MARKER + str(number) for number in range(2_000)}},
-    "many parameters": {"connect_params": {f"p{number}": "x" for number in range(20_000)}},
-    "one role often": {"roles": [{"name": "app"}] * 20_000},
+    "many options": {f"option_{number}": 1 for number in range(MANY // 2)},
+    "many passwords": {"passwords": {f"r{number}": MARKER + str(number) for number in range(MANY // 10)}},
+    "many parameters": {"connect_params": {f"p{number}": "x" for number in range(MANY)}},
+    "one role often": {"roles": [{"name": "app"}] * MANY},
     "every cycle": {
         "memberships": [{"role": f"r{group}", "members": [{"name": f"r{member}"} for member in range(150)]} for group in range(150)],
         "assume_roles": [f"r{number}" for number in range(150)],
@@ -272,7 +279,9 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 @pytest.mark.parametrize("depth", [50, 120, 200, 300, 340, 400, 700, 990, 1500])
-@pytest.mark.parametrize("place", ["roles", "grants", "scope", "passwords", "connect_params", "nonsense", "login_db", "rehearse"])
+@pytest.mark.parametrize(
+    "place", ["roles", "grants", "scope", "passwords", "connect_params", "nonsense", "login_db", "rehearse"]
+)
 def test_deep(place: str, depth: int) -> None:
     value: Any = MARKER
     for step in range(depth):

@@ -6,31 +6,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from caller import check, check_paths, must, run
-from generators import Call, calls, files
-from hypothesis import HealthCheck, Phase, given, settings
+from generators import Call, calls, examples, files
+from hypothesis import given
 from hypothesis import strategies as st
-
-LONG = os.environ.get("FUZZ") == "long"
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "10000" if LONG else "300"))
-
-
-def examples(factor: float = 1) -> settings:
-    return settings(
-        max_examples=max(1, int(EXAMPLES * factor)),
-        derandomize=not LONG,
-        database=None,
-        deadline=None,
-        report_multiple_bugs=LONG,
-        phases=[Phase.generate, Phase.shrink],
-        print_blob=False,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 @examples()

@@ -122,12 +122,14 @@ def entry(options: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     return build()
 
 
+# Made once: building strategies costs more than drawing from them.
+_SECTIONS = entry({name: option for name, option in MANIFEST_OPTIONS.items() if name != "manifest_files"})
+
+
 @st.composite
 def from_spec(draw: Any) -> dict[str, Any]:
     """A manifest made of the spec alone. Names that nobody declares are mostly another run's."""
-    whole: dict[str, Any] = draw(
-        entry({name: value for name, value in MANIFEST_OPTIONS.items() if name != "manifest_files"})
-    )
+    whole: dict[str, Any] = draw(_SECTIONS)
     declared = {role["name"] for role in whole.get("roles", ())}
     if draw(st.integers(0, 4)):
         whole["assume_roles"] = [name for name in ROLES if name not in declared]
@@ -292,7 +294,7 @@ def broken(draw: Any, least: int = 1) -> dict[str, Any]:
 
 # ---- the module's other options ------------------------------------------------------------------------------------
 
-_OTHERS = {**RUN_OPTIONS, **CONNECTION_OPTIONS}
+_OTHERS = {name: fitting(dict(option)) for name, option in {**RUN_OPTIONS, **CONNECTION_OPTIONS}.items()}
 
 _PARAMETERS = (
     "host",
@@ -315,7 +317,7 @@ def other_options(draw: Any) -> dict[str, Any]:
     """Options of the connection, the policy and the run: some that fit, some that do not."""
     found: dict[str, Any] = {}
     for name in draw(st.lists(st.sampled_from(sorted(_OTHERS)), max_size=4, unique=True)):
-        found[name] = draw(fitting(dict(_OTHERS[name])) if draw(st.booleans()) else odd)
+        found[name] = draw(_OTHERS[name] if draw(st.booleans()) else odd)
     if draw(st.integers(0, 5)) == 0:
         found["connect_params"] = draw(st.dictionaries(st.sampled_from(_PARAMETERS), _scalars, max_size=3))
     if draw(st.integers(0, 5)) == 0:

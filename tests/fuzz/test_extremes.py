@@ -204,7 +204,7 @@ BOMBS = {
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
 def test_bomb(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Far more than a person writes may take its time, but not for ever, and not all memory.
-    monkeypatch.setattr("caller.SECONDS", 10)
+    monkeypatch.setattr("caller.SECONDS", 20)
     monkeypatch.setattr("caller.MEGABYTES", 600)
     assert of_file(_text(text.encode())(tmp_path)).outcome == "manifest_invalid"
 
@@ -260,7 +260,7 @@ MUCH: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(("number", "arguments"), list(enumerate(MUCH.values())), ids=MUCH)
 def test_too_much(number: int, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     # Ansible's own validation takes its share.
-    monkeypatch.setattr("caller.SECONDS", 10)
+    monkeypatch.setattr("caller.SECONDS", 20)
     monkeypatch.setattr("caller.MEGABYTES", 600)
     answer = of_options(**arguments)
     assert answer.outcome == ("connection_failed" if number < FINE else "manifest_invalid"), answer.output[:2000]

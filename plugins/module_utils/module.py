@@ -72,14 +72,20 @@ class Module(AnsibleModule):  # type: ignore[misc]
         """What to say where Ansible's own part failed: it stumbles over a number in the place of a dict."""
         if isinstance(exc, _Unreadable):
             return Failure("manifest_invalid", str(exc), problems=[Problem(message=str(exc))])
-        wrong = _mistyped(self.raw)
         try:
-            manifest_to_policy(self.raw, self.secrets)
-        except ManifestInvalid as invalid:
-            return _invalid(ManifestInvalid((*invalid.problems, *wrong)))
+            wrong = self._wrong_input()
         except Exception as other:
             return internal(other)
         return _invalid(ManifestInvalid(wrong)) if wrong else internal(exc)
+
+    def _wrong_input(self) -> List[Problem]:
+        """What the collection itself finds wrong with the raw arguments."""
+        mistyped = _mistyped(self.raw)
+        try:
+            manifest_to_policy(self.raw, self.secrets)
+        except ManifestInvalid as invalid:
+            return [*invalid.problems, *mistyped]
+        return mistyped
 
     def _load_params(self) -> None:
         try:
@@ -133,10 +139,9 @@ class Module(AnsibleModule):  # type: ignore[misc]
     def fail_json(self, msg: str, **details: Any) -> NoReturn:
         """End with a failure. What Ansible's own validation complains about is judged by the manifest's rules first."""
         if not self._constructed:
-            try:
-                manifest_to_policy(self.raw, self.secrets)
-            except ManifestInvalid as invalid:
-                self.end(_invalid(invalid))
+            wrong = self._wrong_input()
+            if wrong:
+                self.end(_invalid(ManifestInvalid(wrong)))
             masked = self.secrets.mask(msg)
             self.end(Failure("manifest_invalid", masked, problems=[Problem(message=masked)]))
         # Only Ansible itself gets here. A traceback or a chain of exceptions would quote what nobody has masked.

@@ -32,7 +32,7 @@ def inputs(draw: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return {"login_db": "app", "login_unix_socket": "/nonexistent", "login_port": 1, **arguments}, variables
 
 
-@examples(0.03)
+@examples(0.025)
 @given(inputs())
 def test_processes(given_input: tuple[dict[str, Any], dict[str, str]]) -> None:
     arguments, variables = given_input

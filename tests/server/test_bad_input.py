@@ -29,12 +29,13 @@ from generators import LONG, ODD_TEXTS, broken, change, changes, examples, from_
 #: What the inputs name, as far as it can be there.
 SETUP = """
 CREATE ROLE legacy; CREATE ROLE app_owner; CREATE ROLE app LOGIN; CREATE ROLE elsewhere; CREATE ROLE stranger;
+CREATE ROLE gone; CREATE ROLE old_one;
 CREATE SCHEMA inv AUTHORIZATION app_owner; CREATE TABLE inv.t (a int, b int); CREATE VIEW inv.v AS SELECT 1 AS a, 2 AS b;
 CREATE MATERIALIZED VIEW inv.m AS SELECT 1 AS a; CREATE SEQUENCE inv.q; CREATE DOMAIN inv.d AS int;
 CREATE FUNCTION inv.f(int) RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE PROCEDURE inv.p(int, text[]) LANGUAGE sql AS 'SELECT 1';
 CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w; SELECT lo_create(16403);
-GRANT SELECT, INSERT ON inv.t TO stranger, legacy; GRANT SELECT (a) ON inv.t TO app; GRANT app_owner TO legacy;
+GRANT SELECT, INSERT ON inv.t TO stranger, legacy, gone; GRANT SELECT (a) ON inv.t TO app; GRANT app_owner TO legacy;
 ALTER DEFAULT PRIVILEGES FOR ROLE app_owner IN SCHEMA inv GRANT SELECT ON TABLES TO stranger;
 """
 
@@ -70,6 +71,8 @@ FITTING: dict[str, Any] = {
         {"role": "fresh", "privileges": ["USAGE"], "object": {"type": "domain", "schema": "inv", "name": "d"}},
     ],
     "default_privileges": [{"schema": "inv", "grant": [{"role": "app", "privileges": ["USAGE"], "on_type": "sequence"}]}],
+    "retirements": [{"role": "gone", "reassign_owned_to": "app_owner", "drop_owned": True}],
+    "scope": {"roles": ["old_*"], "schemas": ["in?"]},
     "fingerprint_key": "k-0123456789abcdef0123",
     "undeclared_grantees": "revoke",
 }  # fmt: skip

@@ -493,4 +493,5 @@ def files(draw: Any, secret: bool = False) -> File:
     if not secret and draw(st.integers(0, 2)) == 0:
         text = damaged(draw, text)
     encoding = draw(st.sampled_from(ENCODINGS)) if draw(st.integers(0, 4)) == 0 else "utf-8"
-    return File(text.encode(encoding, "surrogatepass" if draw(st.booleans()) else "replace"), assumed)
+    surrogates = draw(st.booleans()) and encoding.startswith("utf")
+    return File(text.encode(encoding, "surrogatepass" if surrogates else "replace"), assumed)

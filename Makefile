@@ -2,13 +2,16 @@
 PYTHON ?= python3
 CHECKS = $(PYTHON) tools/checks.py
 
+# Fuzzer: how many inputs of each of the two kinds (FUZZ_EXAMPLES=30000).
+FUZZ_EXAMPLES ?= 12000
+
 # Server tests: versions (PG=16,18) and pytest's -k (K="idm or quo"). Integration: TARGETS="name ...".
 PG ?=
 K ?=
 TARGETS ?=
 comma = ,
 
-.PHONY: help test lint sanity units integration server-tests faults load docs build demo demo-server clean
+.PHONY: help test lint sanity units integration server-tests faults load fuzz docs build demo demo-server clean
 
 help:
 	@echo "make test          everything: what CI runs"
@@ -20,6 +23,7 @@ help:
 	@echo "make server-tests  tests against real servers (PG=16,18 K=expression)"
 	@echo "make faults        faults at every statement, many more of them (PG=16,18): the table of docs/reliability.md"
 	@echo "make load          the load test for long (PG=16,18 LOAD_ROUNDS=40): the other table there"
+	@echo "make fuzz          bad input, more than 20,000 times (FUZZ_EXAMPLES=...)"
 	@echo "make docs          the documentation in .build/docs/html"
 	@echo "make build         the collection's archive in .build/dist"
 	@echo "make clean         remove .build"
@@ -43,6 +47,9 @@ faults:
 load:
 	@bin=$$($(PYTHON) tools/environments.py dev) && "$$bin/python" tests/server/servers.py prepare $(subst $(comma), ,$(PG)) \
 		&& LOAD=long "$$bin/python" -m pytest -q $(if $(PG),--pg $(PG)) -k test_twenty_runs_at_once tests/server/test_load.py
+
+fuzz:
+	@FUZZ=long FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(CHECKS) bad-input
 
 docs:
 	@$(CHECKS) docs

@@ -13,9 +13,11 @@ import logging
 import os
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, MutableMapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Mapping, MutableMapping, Optional
 
 from .failure import Failure
+from .manifest.texts import Refused, check_name, check_text
+from .manifest.validate import Suggester, join, no_text
 from .masking import SECRET_PARAMETERS
 from .privileges import OLDEST_SERVER
 from .problems import Problem
@@ -89,6 +91,19 @@ def connection_parameters(options: Mapping[str, Any], environment: Mapping[str, 
     parameters: Dict[str, Any] = {
         parameter: given[option] for option, parameter in _LIBPQ_NAMES.items() if option in given
     }
+    problems += [
+        Problem(path=place, message=said)
+        for place, value in (*given.items(), *((join("connect_params", name), value) for name, value in extra.items()))
+        for said in [_wrong(place, value)]
+        if said is not None
+    ]
+    known = _known_parameters()
+    suggester = Suggester(known)
+    problems += [
+        Problem(path=join("connect_params", name), message=f"libpq has no such parameter{suggester.hint(str(name))}")
+        for name in extra
+        if known and name not in known
+    ]
     host = given.get("login_host")
     if given.get("login_unix_socket") and host in (None, "localhost"):
         host = given["login_unix_socket"]
@@ -122,6 +137,26 @@ def connection_parameters(options: Mapping[str, Any], environment: Mapping[str, 
         raise Failure("manifest_invalid", problems[0].text, problems=problems)
     parameters.setdefault("fallback_application_name", "pg_access.reconcile")
     return parameters
+
+
+def _wrong(place: str, value: Any) -> Optional[str]:
+    """What is wrong with a value that libpq gets. It would stop reading a text at a NUL."""
+    if place == "connect_params":
+        return None
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return no_text(value, secret=True)
+    try:
+        (check_name if place == "session_role" else check_text)(str(value))
+    except Refused as exc:
+        return str(exc)
+    return None
+
+
+def _known_parameters() -> FrozenSet[str]:
+    """The parameters that this libpq has. Others would be taken for arguments of psycopg's own."""
+    if PSYCOPG_PROBLEM is not None:
+        return frozenset()
+    return frozenset(option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults())
 
 
 def clean_environment(environment: MutableMapping[str, str]) -> None:
@@ -171,7 +206,8 @@ def connect(
     parameters = {**connection_parameters(options, os.environ), **place}
     try:
         connection = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
-    except psycopg.Error as exc:
+    except (psycopg.Error, ValueError, OverflowError) as exc:
+        # psycopg resolves host names itself, and Python refuses some of them.
         # Only libpq's own words; they name host, port and user, never the password.
         message = mask(" ".join(str(exc).split()))
         code = "connection_failed"

@@ -13,7 +13,13 @@ import traceback
 from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from .problems import Problem
+from .problems import LONGEST_TEXT, Problem, shortened
+
+#: The most characters of a failed result's problems, its plan and what is committed, as JSON. AWX drops an event over
+#: 700,000.
+LARGEST_PROBLEMS = 250_000
+LARGEST_PLAN = 150_000
+LARGEST_SQL = 50_000
 
 #: The most characters of a serialised result. AWX drops an event's result over 700,000.
 LARGEST = 500_000
@@ -95,24 +101,35 @@ class Failure(Exception):
 
         A failure that names no single problem is one itself. ``truncated``: not all problems, or not the whole plan.
         """
-        problems = self.problems or (Problem(message=self.message, hint=self.hint, code=self.code),)
-        result: Dict[str, Any] = {
-            "error_code": self.code,
-            "problems": [problem.as_dict() for problem in problems],
-            "sql": list(self.sql),
-        }
+        told = self.problems or (Problem(message=self.message, hint=self.hint, code=self.code),)
+        problems = _fitting([problem.as_dict() for problem in told], LARGEST_PROBLEMS)
+        left = len(told) - len(problems)
+        if left:
+            more = f"{left} more problem{'s are' if left > 1 else ' is'} not shown: correct these first"
+            problems.append(Problem(message=more).as_dict())
+        result: Dict[str, Any] = {"error_code": self.code, "problems": problems, "sql": _fitting(self.sql, LARGEST_SQL)}
         if self.databases:
             result.update(databases=list(self.databases), cause=self.cause)
-        for name in ("sqlstate", "statement", "detail", "hint", "plan"):
-            value = getattr(self, name)
+        for name in ("sqlstate", "statement", "detail", "hint"):
+            value = shortened(getattr(self, name), LONGEST_TEXT)
             if value is not None:
                 result[name] = value
-        while len(json.dumps(result, ensure_ascii=False)) > LARGEST:
-            name = max(("plan", "problems", "sql"), key=lambda key: len(json.dumps(result.get(key, []))))
-            if len(result.get(name, ())) < 2:
-                break
-            result.update({name: result[name][: len(result[name]) // 2], "truncated": True})
+        if self.plan is not None:
+            result["plan"] = _fitting(self.plan, LARGEST_PLAN)
+        if left or len(result.get("plan", ())) < len(self.plan or ()) or len(result["sql"]) < len(self.sql):
+            result["truncated"] = True
         return result
+
+
+def _fitting(items: Sequence[Any], room: int) -> List[Any]:
+    """As many of the items as there is room for."""
+    shown: List[Any] = []
+    for item in items:
+        room -= len(json.dumps(item))
+        if room < 0:
+            break
+        shown.append(item)
+    return shown
 
 
 def of_problems(problems: Sequence[Problem], plan: Optional[List[str]] = None) -> Failure:

@@ -17,9 +17,13 @@ from typing import Any, List, Mapping, Optional, Tuple
 
 from .masking import KEY_VARIABLE
 from .problems import Problem
+from .reading import read_whole
 
 #: A shorter key could be found by trying.
 SHORTEST_KEY = 16
+
+#: A longer file is something else.
+LONGEST_KEY = 65536
 
 #: Bytes of a key that the module makes.
 NEW_KEY = 32
@@ -78,9 +82,7 @@ def _of_file(path: str) -> Tuple[Key, List[Problem]]:
         # Not shown: it may be the key itself.
         return Key(), [_problem(place, "must be an absolute path, where the module runs")]
     try:
-        with open(path, "rb") as stream:
-            value = stream.read()
-            mode = os.fstat(stream.fileno()).st_mode
+        value, mode = read_whole(path, LONGEST_KEY)
     except FileNotFoundError:
         folder = os.path.dirname(path)
         if os.path.islink(path) or not os.access(folder, os.F_OK | os.W_OK | os.X_OK):

@@ -242,7 +242,8 @@ def _names_in(value: Any, key: str) -> Iterator[str]:
         for item in found:
             yield from _names_in(item, key)
     elif isinstance(found, str) and key in _NAME_KEYS:
-        yield found
+        if key != "login_db" or not any(passwords_in_address(found)):
+            yield found
 
 
 def of_unknown(raw: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:

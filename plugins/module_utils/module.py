@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import sys
 from dataclasses import replace
@@ -25,15 +26,24 @@ from .filters import Options
 from .interruption import Interrupted, Signals
 from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
-from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names
+from .manifest.texts import describe, show
+from .manifest.validate import no_text
+from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
 from .policy import manifest_to_policy
-from .problems import ManifestInvalid, Problem
+from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
 from .report.result import names_of, result_of, warnings_of
 from .script_files import FILE_OPTIONS, file_problems
-from .transaction import Settings
+from .transaction import LONGEST_WAIT, Settings
+
+#: How many keys of a dict the invocation shows.
+_MOST_NAMES = 100
 
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
+
+
+class _Unreadable(Exception):
+    """There are no arguments. The text says why."""
 
 
 class Module(AnsibleModule):  # type: ignore[misc]
@@ -53,17 +63,45 @@ class Module(AnsibleModule):  # type: ignore[misc]
         try:
             super().__init__(**options)
         except Exception as exc:
-            if not self.raw:
-                raise  # no argument has been read yet
             # A traceback could show what is secret, and there is no whole module yet that could mask it.
-            failure = internal(exc)
+            failure = self._without_module(exc).masked(self.secrets.mask)
             told = {"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}
             sys.stdout.write(json.dumps(told))
             raise SystemExit(1) from None
         self._constructed = True
 
+    def _without_module(self, exc: Exception) -> Failure:
+        """What to say where Ansible's own part failed: it stumbles over a number in the place of a dict."""
+        if isinstance(exc, _Unreadable):
+            return Failure("manifest_invalid", str(exc), problems=[Problem(message=str(exc))])
+        try:
+            wrong = self._wrong_input()
+        except Exception as other:
+            return internal(other)
+        return _invalid(ManifestInvalid(wrong)) if wrong else internal(exc)
+
+    def _wrong_input(self) -> List[Problem]:
+        """What the collection itself finds wrong with the raw arguments."""
+        mistyped = _mistyped(self.raw)
+        try:
+            manifest_to_policy(self.raw, self.secrets)
+        except ManifestInvalid as invalid:
+            return [*invalid.problems, *mistyped]
+        return mistyped
+
     def _load_params(self) -> None:
-        super()._load_params()
+        try:
+            self._read_params()
+        except RecursionError:
+            raise _Unreadable("The arguments of the module are nested too deeply") from None
+
+    def _read_params(self) -> None:
+        try:
+            super()._load_params()
+        except Exception as exc:
+            if isinstance(exc.__cause__ or exc, RecursionError):
+                raise RecursionError from None
+            raise _Unreadable("The arguments of the module cannot be read: they are no valid JSON") from None
         # AWX hands over every field of a credential: an empty connection option means not given.
         for name in CONNECTION_OPTIONS:
             if self.params.get(name) == "":
@@ -107,10 +145,9 @@ class Module(AnsibleModule):  # type: ignore[misc]
     def fail_json(self, msg: str, **details: Any) -> NoReturn:
         """End with a failure. What Ansible's own validation complains about is judged by the manifest's rules first."""
         if not self._constructed:
-            try:
-                manifest_to_policy(self.raw, self.secrets)
-            except ManifestInvalid as invalid:
-                self.end(_invalid(invalid))
+            wrong = self._wrong_input()
+            if wrong:
+                self.end(_invalid(ManifestInvalid(wrong)))
             masked = self.secrets.mask(msg)
             self.end(Failure("manifest_invalid", masked, problems=[Problem(message=masked)]))
         # Only Ansible itself gets here. A traceback or a chain of exceptions would quote what nobody has masked.
@@ -124,7 +161,8 @@ class Module(AnsibleModule):  # type: ignore[misc]
         if failure.sqlstate is not None:
             # Its texts come from the server, which may repeat what it was sent.
             failure = failure.masked(self.secrets.mask)
-        result = {**failure.as_result(), "msg": failure.message, "invocation": self.invocation()}
+        said = shortened(failure.message, LONGEST_TEXT)
+        result = {**failure.as_result(), "msg": said, "invocation": self.invocation()}
         self._stay_exact(result)
         # AnsibleModule's own fail_json would add the traceback of the exception being handled.
         super().fail_json(exception="", changed=bool(failure.sql), **result)
@@ -177,9 +215,15 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
 def _told(name: str, value: Any) -> Any:
     """An option as the invocation shows it."""
+    if isinstance(value, (dict, list)) and (isinstance(value, list) or len(value) > _MOST_NAMES):
+        return f"{len(value)} items"
     if isinstance(value, dict):
         names = sorted(map(str, value))
         return dict.fromkeys(names, MASK) if name == "passwords" else names
+    if isinstance(value, str):
+        if name == "login_db" and any(passwords_in_address(value)):
+            return MASK
+        value = shortened(value, LONGEST_NAME)
     if name == "fingerprint_key_file" and not os.path.isabs(str(value or "/")):
         return MASK  # most likely the key itself
     return MASK if name in _WITH_SECRETS and value is not None else value
@@ -210,12 +254,35 @@ def run_role_reconcile() -> None:
     module.exit_json(**result)
 
 
+def _mistyped(raw: Mapping[str, Any]) -> List[Problem]:
+    """Values that Ansible takes for something else, or stumbles over: a list as a text is how Python prints it."""
+    options = {**CONNECTION_OPTIONS, **RUN_OPTIONS}
+    numbers = [name for name, option in options.items() if option["type"] == "int"]
+    return [
+        Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(raw[name])}")
+        for name in numbers
+        if isinstance(raw.get(name), float) and not math.isfinite(raw[name])
+    ] + [
+        Problem(path=name, message=no_text(raw[name], secret=True))
+        for name, option in options.items()
+        if option["type"] in ("str", "path")
+        and isinstance(raw.get(name), (bool, list, dict))
+        # The key's own judge speaks of it.
+        and name != "fingerprint_key"
+    ]
+
+
 def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:
     """Numbers and texts of the run that mean nothing."""
     problems = [
-        Problem(path=name, message=f"{params[name]} is less than {least}")
+        Problem(path=name, message=f"{show(params[name])} is less than {least}")
         for name, least in (("statement_timeout", 0), ("lock_timeout", 1), ("max_drops", 0), ("max_revokes", 0))
         if params[name] is not None and params[name] < least
+    ]
+    problems += [
+        Problem(path=name, message=f"{show(params[name])} is more than {LONGEST_WAIT} seconds, PostgreSQL's own limit")
+        for name in ("statement_timeout", "lock_timeout")
+        if params[name] > LONGEST_WAIT
     ]
     problems += [
         Problem(path=name, message="is empty: what was to be expected is lost. Leave it out to expect nothing")
@@ -236,12 +303,14 @@ def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
 
 def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
-    key, wrong = key_of(module.raw, params["fingerprint_key_file"], os.environ)
-    wrong += _out_of_range(params)
-    files = {name: params[name] for name in FILE_OPTIONS}
-    wrong += file_problems(
-        files, {name: params[name] for name in ("fingerprint_key_file", "ssl_key", "ssl_cert", "ca_cert")}
-    )
+    wrong = _mistyped(module.raw)
+    mistyped = {problem.path for problem in wrong}
+    file = None if "fingerprint_key_file" in mistyped else params["fingerprint_key_file"]
+    key, problems = key_of(module.raw, file, os.environ)
+    wrong += [*problems, *_out_of_range(params)]
+    files = {name: None if name in mistyped else params[name] for name in FILE_OPTIONS}
+    others = ("fingerprint_key_file", "ssl_key", "ssl_cert", "ca_cert")
+    wrong += file_problems(files, {name: None if name in mistyped else params[name] for name in others})
     try:
         policy = manifest_to_policy(module.raw, module.secrets)
     except ManifestInvalid as invalid:

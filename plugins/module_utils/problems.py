@@ -41,12 +41,12 @@ class Problem:
     def as_dict(self) -> Dict[str, Any]:
         """The problem as the module returns it in ``problems``."""
         return {
-            "path": self.path,
+            "path": shortened(self.path, LONGEST_NAME),
             "file": self.file,
-            "role": self.role,
-            "object": self.object,
-            "message": self.message,
-            "hint": self.hint,
+            "role": shortened(self.role, LONGEST_NAME),
+            "object": shortened(self.object, LONGEST_NAME),
+            "message": shortened(self.message, LONGEST_TEXT),
+            "hint": shortened(self.hint, LONGEST_TEXT),
         }
 
 
@@ -56,6 +56,16 @@ def file_of(source: str, labels: Mapping[str, str]) -> Optional[str]:
         if source.startswith(f"{label}: "):
             return path
     return None
+
+
+#: The most characters of a place, a role's or an object's name in a result, and of a text.
+LONGEST_NAME = 500
+LONGEST_TEXT = 10_000
+
+
+def shortened(text: Optional[str], longest: int) -> Optional[str]:
+    """A text that a result can have. What is so long is no name and no sentence, but may be somebody's input."""
+    return text if text is None or len(text) <= longest else f"{text[:longest]}..."
 
 
 class ManifestInvalid(Exception):

@@ -47,6 +47,9 @@ WHERE version() ~ 'linux' AND current_setting('client_connection_check_interval'
 # A standby's answer to BEGIN READ WRITE.
 _NOT_IN_RECOVERY = "0A000"
 
+#: Seconds: PostgreSQL keeps milliseconds as a signed 32-bit number.
+LONGEST_WAIT = 2147483
+
 #: How long to ask what became of a transaction.
 OUTCOME_SECONDS = 10
 

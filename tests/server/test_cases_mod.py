@@ -209,40 +209,134 @@ def test_MOD_04_an_external_role_in_every_place(db: Database) -> None:
 TARGET = "object: {type: table, schema: s, name: t}"
 
 
-@pytest.mark.parametrize(
-    ("manifest", "words"),
-    [
-        (
-            "roles: [{name: r}]\ngrants:\n"
-            f"  - {{role: r, privileges: [SELECT], {TARGET}}}\n  - {{role: r, privileges: [SELECT], {TARGET}, "
-            f"ensure: absent}}",
-            ["grants[0]", "grants[1]", "SELECT"],
-        ),
-        (
-            "roles: [{name: g}, {name: m}]\nmemberships:\n"
-            "  - {role: g, members: [{name: m, admin: true}]}\n  - {role: g, members: [{name: m, admin: false}]}",
-            ["memberships[0]", "memberships[1]", "admin"],
-        ),
-        (
-            "roles: [{name: z}, {name: y}]\nschemas: [{name: s, owner: z}, {name: s, owner: y}]",
-            ["schemas[0]", "schemas[1]"],
-        ),
-        (
-            f"roles: [{{name: reader}}]\ngrants: [{{role: raeder, privileges: [SELECT], {TARGET}}}]",
-            ["raeder", "reader"],
-        ),
-        (
-            "profiles: {editor: {}}\nschemas: [{name: s, profiles: [edditor]}]",
-            ["edditor", "editor", "schemas[0].profiles[0]"],
-        ),
-        (f"roles: [{{name: r}}]\ngrants: [{{role: r, privileges: [], {TARGET}}}]", ["grants[0].privileges"]),
-        ("roles: [{name: r, logn: true}]", ["roles[0].logn", "login"]),
-        ("role: [{name: r}]", ["role"]),
-    ],
-    ids=["grant", "edge", "owner", "undeclared", "profile", "no privileges", "unknown key", "unknown section"],
-)
+GRANTED = f"privileges: [SELECT], {TARGET}"
+OF_PROFILE = "profiles: {p: {grants: [{privileges: [SELECT], object: {type: table, name: t}}]}}"
+
+#: What contradicts itself, and the words of the message: both places, and what it is about.
+CONTRADICTIONS: dict[str, tuple[str, list[str]]] = {
+    "grant": (
+        f"roles: [{{name: r}}]\ngrants: [{{role: r, {GRANTED}}}, {{role: r, {GRANTED}, ensure: absent}}]",
+        ["grants[0]", "grants[1]", "SELECT"],
+    ),
+    "grant by ALL": (
+        f"roles: [{{name: r}}]\ngrants: [{{role: r, {GRANTED}}}, {{role: r, privileges: [ALL], {TARGET}, ensure: absent}}]",
+        ["grants[0]", "grants[1]", "SELECT"],
+    ),
+    "column": (
+        f"roles: [{{name: r}}]\ngrants: [{{role: r, {GRANTED}, columns: [a, b]}}, "
+        f"{{role: r, {GRANTED}, columns: [b, c], ensure: absent}}]",
+        ["grants[0]", "grants[1]", "SELECT"],
+    ),
+    "grant and profile": (
+        f"{OF_PROFILE}\nschemas: [{{name: s, profiles: [p]}}]\ngrants: [{{role: s-p, {GRANTED}, ensure: absent}}]",
+        ["profiles.p", "grants[0]", "s-p"],
+    ),
+    "grant option of what is taken": (
+        f"roles: [{{name: r}}]\ngrants: [{{role: r, {GRANTED}, ensure: absent, with_grant_option: true}}]",
+        ["grants[0].with_grant_option"],
+    ),
+    "default privilege": (
+        "roles: [{name: r}, {name: o}]\ndefault_privileges: [{owner: o, grant: [{role: r, privileges: [SELECT], on_type: table}, "
+        "{role: r, privileges: [SELECT], on_type: table, ensure: absent}]}]",
+        ["default_privileges[0].grant[0]", "default_privileges[0].grant[1]", "SELECT"],
+    ),
+    "global and in a schema": (
+        "roles: [{name: r}, {name: o}]\ndefault_privileges: [{owner: o, schema: s, scope: {type: global}, grant: "
+        "[{role: r, privileges: [SELECT], on_type: table}]}]",
+        ["default_privileges[0].scope", "schema"],
+    ),
+    "edge admin": (
+        "roles: [{name: g}, {name: m}]\nmemberships:\n"
+        "  - {role: g, members: [{name: m, admin: true}]}\n  - {role: g, members: [{name: m, admin: false}]}",
+        ["memberships[0]", "memberships[1]", "admin"],
+    ),
+    "edge inherit": (
+        "roles: [{name: g}, {name: m}]\n"
+        "memberships: [{role: g, members: [{name: m, inherit: true}, {name: m, inherit: false}]}]",
+        ["memberships[0].members[0]", "memberships[0].members[1]", "inherit"],
+    ),
+    "edge from both sides": (
+        "roles: [{name: g, members: [{name: m, set: true}]}, {name: m, member_of: [{name: g, set: false}]}]",
+        ["roles[0].members[0]", "roles[1].member_of[0]", "set"],
+    ),
+    "circle": (
+        "roles: [{name: g, member_of: [m]}, {name: m}]\nmemberships: [{role: g, members: [{name: m}]}]",
+        ["g", "m", "cycle"],
+    ),
+    "member of itself": ("roles: [{name: g, members: [g]}]", ["roles[0].members[0]", "itself"]),
+    "owner": (
+        "roles: [{name: z}, {name: y}]\nschemas: [{name: s, owner: z}, {name: s, owner: y}]",
+        ["schemas[0]", "schemas[1]"],
+    ),
+    "role": ("roles: [{name: r, login: true}, {name: r, login: false}]", ["roles[0]", "roles[1]", "'r'"]),
+    "declared and generated": (
+        f"{OF_PROFILE}\nschemas: [{{name: s, profiles: [p]}}]\nroles: [{{name: s-p}}]",
+        ["roles[0]", "schemas[0].profiles[0]", "s-p"],
+    ),
+    "declared and assumed": ("roles: [{name: r}]\nassume_roles: [r]", ["roles[0]", "assume_roles"]),
+    "declared and ignored": ("roles: [{name: r}]\nscope: {ignore_roles: ['r*']}", ["roles[0]", "scope.ignore_roles"]),
+    "external with attributes": (
+        "roles: [{name: r, external: true, superuser: false, password: x}]",
+        ["roles[0].superuser", "roles[0].password"],
+    ),
+    "two passwords": (
+        "roles: [{name: r, login: true, password: aaaaaaaa}]\npasswords: {r: bbbbbbbb}",
+        ["passwords.r", "roles[0].password"],
+    ),
+    "password of a role without login": ("roles: [{name: r}]\npasswords: {r: bbbbbbbb}", ["passwords.r", "login: true"]),
+    "two names of one option": (
+        "roles: [{name: r, valid_until: infinity, password_valid_until: '2030-01-01T00:00:00Z'}]",
+        ["roles[0].password_valid_until", "valid_until"],
+    ),
+    "two names of one setting": ("roles: [{name: r, config: {work_mem: 4MB, WORK_MEM: 8MB}}]", ["WORK_MEM", "work_mem"]),
+    "undeclared": (
+        f"roles: [{{name: reader}}]\ngrants: [{{role: raeder, privileges: [SELECT], {TARGET}}}]",
+        ["raeder", "reader"],
+    ),
+    "undeclared everywhere": (
+        "default_owner: a\nschemas: [{name: s, owner: b}]\nmemberships: [{role: c, members: [{name: d}]}]\n"
+        "default_privileges: [{owner: e, grant: [{role: f, privileges: [SELECT], on_type: table}]}]",
+        ["default_owner", "schemas[0].owner", "memberships[0].role", "memberships[0].members[0].name",
+         "default_privileges[0].owner", "default_privileges[0].grant[0].role"],
+    ),
+    "profile": (
+        "profiles: {editor: {}}\nschemas: [{name: s, profiles: [edditor]}]",
+        ["edditor", "editor", "schemas[0].profiles[0]"],
+    ),
+    "no privileges": (f"roles: [{{name: r}}]\ngrants: [{{role: r, privileges: [], {TARGET}}}]", ["grants[0].privileges"]),
+    "privilege of another type": (
+        f"roles: [{{name: r}}]\ngrants: [{{role: r, privileges: [EXECUTE], {TARGET}}}]",
+        ["grants[0].privileges[0]", "EXECUTE", "table"],
+    ),
+    "unknown key": ("roles: [{name: r, logn: true}]", ["roles[0].logn", "login"]),
+    "unknown section": ("role: [{name: r}]", ["role"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("manifest", "words"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 def test_MOD_06_contradictions(db: Database, manifest: str, words: list[str]) -> None:
     db.rejects(manifest, *words)
+
+
+def test_MOD_06_nothing_is_sent(db: Database) -> None:
+    # With a server that would answer.
+    with db.statements() as sent:
+        for manifest, _words in CONTRADICTIONS.values():
+            assert db.reconcile(manifest).error_code == "manifest_invalid"
+    assert sent == []
+    with db.statements() as sent:
+        db.reconcile("roles: [{name: r}]", check=True)
+    assert sent, "the test cannot see what is sent"
+
+
+@pytest.mark.parametrize("second", ["role: r", "role: r, with_grant_option: true"])
+def test_MOD_06_the_same_grant_with_and_without_the_option_is_with_it(db: Database, second: str) -> None:
+    db.sql("CREATE ROLE r; CREATE SCHEMA s; CREATE TABLE s.t (a int)")
+    result = db.converge(
+        f"roles: [{{name: r}}]\ngrants: [{{role: r, {GRANTED}, with_grant_option: true}}, {{{second}, {GRANTED}}}]"
+    )
+    assert len(result.matching("^GRANT")) == 1
+    assert "r=r*/postgres" in (db.acl("s.t") or ())
 
 
 def test_MOD_06_all_problems_at_once(db: Database) -> None:

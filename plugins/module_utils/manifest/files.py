@@ -19,11 +19,15 @@ except ImportError:
 else:
     HAS_YAML = True
 
+from ..reading import read_whole
 from .texts import Unplain, show
 from .validate import BROKEN, Judge, join
 
 _TAG = "tag:yaml.org,2002:"
 _TEMPLATE = re.compile(r"\{\{|\{%")
+#: How many values aliases may add. A few lines of them can stand for more than any memory holds.
+_MOST_ADDED = 500000
+
 _NO_TEMPLATES = "files are read where the module runs and are not templated (the role reads them with include_vars)"
 
 
@@ -36,6 +40,9 @@ def read(judge: Judge, path: str) -> Optional[Dict[Any, Any]]:
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
         node = loader.get_single_node()
+        if node is not None and _added(node) > _MOST_ADDED:
+            judge.report("", f"stands for too much: its aliases add more than {_MOST_ADDED} values to what is written")
+            return None
         content = None if node is None else _Reader(judge, loader).value(node, "")
     except yaml.YAMLError as exc:
         judge.report("", _yaml_problem(exc, text))
@@ -58,8 +65,7 @@ def read(judge: Judge, path: str) -> Optional[Dict[Any, Any]]:
 
 def _text(judge: Judge, path: str) -> Optional[str]:
     try:
-        with open(path, "rb") as stream:
-            return stream.read().decode("utf-8-sig")
+        return read_whole(path)[0].decode("utf-8-sig")
     except OSError as exc:
         judge.report("", f"cannot be read: {exc.strerror or type(exc).__name__} ({os.path.dirname(path)})")
     except UnicodeDecodeError as exc:
@@ -78,6 +84,25 @@ def _yaml_problem(exc: Any, text: str) -> str:
     problem = re.sub(r"\s*'(?![,:?\[\]{}-]')[^']*'|\s*\"[^\"]*\"", "", said).strip()
     template = f"; it contains a template: {_NO_TEMPLATES}" if _TEMPLATE.search(text) else ""
     return f"is not valid YAML{where}{': ' + problem if problem else ''}{template}"
+
+
+def _added(root: Any) -> int:
+    """How many values more than written a document has, because aliases repeat what they stand for.
+
+    An alias inside of what it stands for counts as nothing here. Stops counting where it is far too many.
+    """
+    sizes: Dict[int, int] = {}
+
+    def size(node: Any) -> int:
+        key = id(node)
+        if key not in sizes:
+            sizes[key] = 0
+            inner = node.value if isinstance(node, yaml.CollectionNode) else ()
+            pairs = isinstance(node, yaml.MappingNode)
+            sizes[key] = 1 + sum(size(item) for entry in inner for item in (entry if pairs else (entry,)))
+        return sizes[key]
+
+    return size(root) - len(sizes)
 
 
 class _Reader:
@@ -131,7 +156,8 @@ class _Reader:
         if tag in ("bool", "null", "timestamp"):
             try:
                 return self._loader.construct_object(node)
-            except (ValueError, OverflowError):
+            except (ValueError, OverflowError, KeyError, AttributeError):
+                # An explicit tag, such as !!bool, says that any text is one.
                 return node.value
         self._judge.report(path, f"has the YAML type {tag}, which a manifest does not use")
         return BROKEN

@@ -19,6 +19,9 @@ from .model import INFINITY, Instant
 #: PostgreSQL truncates longer names (NAMEDATALEN - 1).
 NAME_BYTES = 63
 
+#: A pattern has to fit names, so a longer one is something else. Compiling it would take long.
+PATTERN_CHARACTERS = 1000
+
 #: How much of a value a message shows.
 _SHOWN = 70
 
@@ -168,6 +171,8 @@ def _profile_name(text: str) -> str:
 def _pattern(text: str) -> str:
     if "\0" in text:
         raise Refused("must not contain a NUL character")
+    if len(text) > PATTERN_CHARACTERS:
+        raise Refused(f"{show(text)} has {len(text)} characters, a pattern has at most {PATTERN_CHARACTERS}")
     # A bracket expression stands for a character like ? does; a bracket that nothing closes is a literal one.
     if not re.sub(r"\[!?\]?[^\]]*\]|[*?]", "", text):
         raise Refused(f"{show(text)} would match every name: a pattern needs a literal character")

@@ -22,8 +22,12 @@ from . import settings
 from .spec import Option, Options
 from .texts import TEXTS, Refused, Unplain, check_name, describe, show
 
-#: How many comparisons the search for nearest names may cost in one run.
-_SUGGESTIONS = 200000
+#: How many comparisons the search for nearest names may cost for one set of names: a second or two.
+_SUGGESTIONS = 50000
+
+
+#: How many problems one source can have. Nobody reads more.
+_MOST_PROBLEMS = 10000
 
 
 class _Broken:
@@ -71,7 +75,7 @@ class Fields:
 
 def join(path: str, key: object) -> str:
     """The path of a key in a dict."""
-    name = key if isinstance(key, str) and re.fullmatch(r"[\w$@+-]+", key) else show(key)
+    name = key if isinstance(key, str) and re.fullmatch(r"[\w$@+-]{1,70}", key) else show(key)
     return f"{path}.{name}" if path else str(name)
 
 
@@ -147,6 +151,10 @@ class Judge:
         code: str = MANIFEST_INVALID,
     ) -> None:
         """One more problem. ``about`` is the object it is about."""
+        if len(self.problems) > _MOST_PROBLEMS:
+            return
+        if len(self.problems) == _MOST_PROBLEMS:
+            message = f"there are more problems than these {_MOST_PROBLEMS}: correct them first"
         self.problems.append(
             Problem(
                 path=self.source(path),

@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils import connection
 from ansible_collections.pg_access.reconcile.plugins.module_utils.connection import (
     clean_environment,
+    connect,
     connection_parameters,
     is_private,
     require_psycopg,
@@ -163,7 +164,7 @@ def test_a_failure_of_any_size_reaches_awx() -> None:
     assert result["plan"] and result["plan"] == plan[: len(result["plan"])]
     assert 0 < len(result["problems"]) < 10_000
     one = Failure("server_error", "x", plan=["x" * LARGEST]).as_result()
-    assert len(one["plan"]) == 1 and "truncated" not in one
+    assert one["plan"] == [] and one["truncated"] is True
 
 
 def test_a_failure_returns_all_that_it_knows() -> None:
@@ -225,3 +226,40 @@ def test_a_connection_is_private_where_no_network_sees_it(
         pgconn=SimpleNamespace(ssl_in_use=encrypted), info=SimpleNamespace(host=host, hostaddr=address)
     )
     assert is_private(connection) is private
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "message"),
+    [
+        ({"login_user": "a\0b"}, "login_user", "must not contain a NUL character"),
+        ({"login_host": "\ud800"}, "login_host", "is not valid Unicode text"),
+        ({"session_role": "x" * 64}, "session_role", "is 64 bytes long"),
+        ({"connect_params": {"options": "-c a=b\0"}}, "connect_params.options", "must not contain a NUL character"),
+        ({"connect_params": {"options": ["x"]}}, "connect_params.options", "must be text, not a list"),
+        ({"connect_params": {"keepalives": True}}, "connect_params.keepalives", "must be text, not a boolean"),
+        ({"connect_params": {"autocommit": "x"}}, "connect_params.autocommit", "libpq has no such parameter"),
+        ({"connect_params": {"conninfo": "x"}}, "connect_params.conninfo", "libpq has no such parameter"),
+        ({"connect_params": {"sslmod": "x"}}, "connect_params.sslmod", "did you mean 'sslmode'?"),
+        ({"connect_params": {"a b": "x"}}, "connect_params.'a b'", "libpq has no such parameter"),
+    ],
+)
+def test_what_libpq_cannot_take(options: Dict[str, Any], path: str, message: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(Failure) as caught:
+        connection_parameters({"login_db": "app", **options}, {})
+    assert caught.value.code == "manifest_invalid"
+    problem = next(problem for problem in caught.value.problems if problem.path == path)
+    assert message in problem.message
+
+
+@pytest.mark.parametrize("host", ["x" * 64 + ".invalid", "a..invalid"])
+def test_a_host_that_python_refuses(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr("socket.getaddrinfo", refusing)
+    with pytest.raises(Failure) as caught:
+        connect({"login_db": "app", "login_host": host})
+    assert caught.value.code == "connection_failed"
+
+
+def refusing(host: str, *_more: Any, **_names: Any) -> Any:
+    return host.encode("idna")

@@ -182,3 +182,19 @@ def test_a_failure_leaves_no_draft_behind(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         make_key(str(tmp_path / "gone" / "key"))
+
+
+def test_a_key_file_that_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        key, problems = key_of({}, str(path), {})
+        assert not key.given
+        assert [problem.path for problem in problems] == ["fingerprint_key_file"]
+        assert "cannot be read" in problems[0].message
+
+
+def test_a_key_file_that_is_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_bytes(b"x" * 65537)
+    _key, problems = key_of({}, str(path), {})
+    assert "it is larger than 65536 bytes" in problems[0].message

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
@@ -43,6 +44,12 @@ def only(folder: Path, *texts: str) -> Problem:
     found = problems(folder, *texts)
     assert len(found) == 1, [problem.text for problem in found]
     return found[0]
+
+
+def file_problems(path: Path) -> List[Problem]:
+    with pytest.raises(ManifestInvalid) as caught:
+        load.from_files([str(path)])
+    return list(caught.value.problems)
 
 
 def test_a_file_holds_the_sections(tmp_path: Path) -> None:
@@ -426,3 +433,66 @@ def test_problems_of_all_files_and_between_them_come_at_once(tmp_path: Path) -> 
 def test_an_unreadable_file_does_not_make_its_roles_unknown(tmp_path: Path) -> None:
     path = write(tmp_path, "grants: [{role: app, privileges: [USAGE], object: {type: schema, name: s}}]")
     assert [place for place, _text in failed({"manifest_files": [path, str(tmp_path / "none.yml")]})] == ["none.yml"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("!!bool x", "must be true or false, not the text 'x'"), ("!!bool ''", "must be true or false, not the text ''")],
+)
+def test_an_explicit_tag_makes_no_value(tmp_path: Path, value: str, message: str) -> None:
+    path = tmp_path / "access.yml"
+    path.write_text(f"roles: [{{name: app, login: {value}}}]\n", encoding="utf-8")
+    assert [message in problem.message for problem in file_problems(path)] == [True]
+
+
+@pytest.mark.parametrize("value", ["!!timestamp x", "!!timestamp ''", "!!timestamp 2027-01-31T25:00:00Z"])
+def test_a_timestamp_that_is_none(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "access.yml"
+    path.write_text(f"roles: [{{name: app, valid_until: {value}}}]\n", encoding="utf-8")
+    assert ["is not a point in time" in problem.message for problem in file_problems(path)] == [True]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "access.yml"
+    os.mkfifo(path)
+    assert [problem.message for problem in file_problems(path)] == [
+        f"cannot be read: it is not an ordinary file ({tmp_path})"
+    ]
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null"])
+def test_a_device_is_no_file(path: str) -> None:
+    (problem,) = file_problems(Path(path))
+    assert "it is not an ordinary file" in problem.message
+
+
+def test_a_file_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "access.yml"
+    with path.open("wb") as stream:
+        stream.truncate(10**12)
+    (problem,) = file_problems(path)
+    assert problem.message == f"cannot be read: it is larger than {32 * 1024 * 1024} bytes ({tmp_path})"
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["roles: *l9", "roles: [{name: x, nonsense: *l9}]", "roles: [{name: x, password: *l9}]", "roles: [{<<: *m9}]"],
+)
+def test_a_few_lines_that_stand_for_a_billion_values(tmp_path: Path, last: str) -> None:
+    lines = ["l0: &l0 [x]", "m0: &m0 {x: x}"]
+    for number in range(1, 10):
+        lines.append(f"l{number}: &l{number} [{', '.join([f'*l{number - 1}'] * 10)}]")
+        lines.append(f"m{number}: &m{number} {{<<: [{', '.join([f'*m{number - 1}'] * 10)}]}}")
+    path = tmp_path / "access.yml"
+    path.write_text("\n".join([*lines, last]), encoding="utf-8")
+    (problem,) = file_problems(path)
+    assert problem.message == "stands for too much: its aliases add more than 500000 values to what is written"
+
+
+def test_rules_may_share_what_they_have_in_common(tmp_path: Path) -> None:
+    rules = "".join(f"- {{role: r{number}, privileges: *rw, object: *t}}\n" for number in range(2000))
+    roles = ", ".join(f"{{name: r{number}}}" for number in range(2000))
+    first = "- {role: r0, privileges: &rw [SELECT, INSERT], object: &t {type: table, schema: s, name: '*'}}"
+    path = tmp_path / "access.yml"
+    path.write_text(f"roles: [{roles}]\ngrants:\n{first}\n{rules}", encoding="utf-8")
+    assert len(load.from_files([str(path)]).grants) == 2001

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, List, Tuple
 
 import pytest
@@ -1014,3 +1015,26 @@ def test_the_argument_spec_has_only_what_ansible_knows() -> None:
     assert found["grants"]["options"]["object"]["aliases"] == ["on"]
     assert found["roles"]["options"]["password"]["no_log"] is True
     assert found["passwords"]["no_log"] is found["fingerprint_key"]["no_log"] is True
+
+
+def test_a_long_name_is_not_repeated_in_places_and_messages() -> None:
+    name = "x" * 100000
+    found = problems({"roles": [{"name": "app", name: 1}, {"name": name, "login": 1}]})
+    assert len(found) == 3
+    for problem in found:
+        assert len(str(problem.path)) < 200 and len(problem.message) < 500
+        assert len(json.dumps(problem.as_dict())) < 1500
+
+
+def test_a_pattern_is_not_longer_than_names_could_need() -> None:
+    assert only({"scope": {"ignore_roles": ["[" * 1001]}}).message.endswith(
+        "has 1001 characters, a pattern has at most 1000"
+    )
+    assert load.load({"scope": {"ignore_roles": ["x" * 1000]}}).scope.ignore_roles == ("x" * 1000,)
+
+
+def test_problems_without_number_end_somewhere() -> None:
+    found = problems({"grants": [1] * 20000})
+    assert len(found) == 10001
+    assert found[9999].message == "must be a dict, not the number 1"
+    assert found[10000].message == "there are more problems than these 10000: correct them first"

@@ -675,3 +675,72 @@ def test_no_module_is_warned_about_for_its_options(call: Caller, server: Server)
     # AnsibleModule's own log of the call would warn of names that sound secret.
     assert call(app()).warnings == []
     assert sys.version_info >= (3, 9)
+
+
+def test_ansible_stumbles_over_a_number_in_the_place_of_a_dict(call: Caller) -> None:
+    found = call({**app(), "scope": 5, "grants": [7]})
+    assert found.result["error_code"] == "manifest_invalid" and found.code == 1
+    assert [problem["path"] for problem in found.result["problems"]] == ["scope", "grants[0]"]
+    assert found.hides(HUSH)
+
+
+@pytest.mark.parametrize("name", ["lock_timeout", "max_drops", "login_port"])
+def test_ansible_stumbles_over_an_infinite_number(call: Caller, name: str) -> None:
+    found = call({**app(), name: float("inf")})
+    assert found.result["error_code"] == "manifest_invalid"
+    assert [problem["path"] for problem in found.result["problems"]] == [name]
+
+
+@pytest.mark.parametrize("name", ["statement_timeout", "lock_timeout"])
+def test_a_wait_that_postgresql_cannot_count(call: Caller, server: Server, name: str) -> None:
+    found = call({**app(), name: 2147484})
+    assert found.result["error_code"] == "manifest_invalid"
+    assert found.result["msg"] == f"{name}: 2147484 is more than 2147483 seconds, PostgreSQL's own limit"
+    assert call({**app(), name: 2147483}).result.get("error_code") is None
+
+
+@pytest.mark.parametrize("value", [["x"], {"x": "y"}, True])
+@pytest.mark.parametrize("name", ["login_db", "session_role", "expected_digest", "fingerprint_key_file"])
+def test_what_is_no_text_is_not_taken_for_one(call: Caller, server: Server, name: str, value: Any) -> None:
+    found = call({"login_db": "app", name: value})
+    assert found.result["error_code"] == "manifest_invalid"
+    problem = next(problem for problem in found.result["problems"] if problem["path"] == name)
+    assert problem["message"].startswith("must be text, not a ")
+    assert server.settings == []
+
+
+@pytest.mark.parametrize("depth", [200, 400, 800])
+def test_arguments_that_are_nested_too_deeply(call: Caller, depth: int) -> None:
+    value: Any = HUSH
+    for _level in range(depth):
+        value = [value]
+    found = call({**app(), "grants": value})
+    assert found.result["error_code"] == "manifest_invalid"
+    assert found.hides(HUSH)
+
+
+def test_a_connection_string_is_not_shown(call: Caller) -> None:
+    found = call({"login_db": f"postgresql://app:{HUSH}@db/app"})
+    assert found.result["error_code"] == "manifest_invalid"
+    assert found.hides(HUSH)
+    assert found.result["invocation"]["module_args"]["login_db"] == MASK
+
+
+def test_a_failure_stays_smaller_than_what_awx_takes(call: Caller) -> None:
+    found = call({"grants": [{"nonsense": 1, "role": "é" * 5000}] * 3000, "login_host": "x" * 10**6})
+    assert len(found.output) < 500000
+    assert found.result["truncated"] is True
+    assert found.result["problems"][-1]["message"].endswith(" more problems are not shown: correct these first")
+
+
+def test_a_long_plan_of_a_failure_is_shortened(call: Caller, server: Server) -> None:
+    server.failure = Failure("guard", "Stop", problems=[Problem(message="Stop")], plan=["SELECT 1"] * 100000)
+    found = call(app())
+    assert 10000 < len(found.result["plan"]) < 100000
+    assert found.result["truncated"] is True
+    assert len(found.output) < 500000
+
+
+def test_the_invocation_counts_what_is_long(call: Caller, server: Server) -> None:
+    found = call({**app(), "passwords": {f"r{number}": HUSH for number in range(200)}})
+    assert found.result["invocation"]["module_args"]["passwords"] == "200 items"

@@ -8,8 +8,7 @@
 
 from __future__ import annotations
 
-import selectors
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Generator, List, Mapping, Optional, Sequence
 
 try:
     import psycopg
@@ -64,10 +63,20 @@ def send(
     try:
         texts = [hides.get(statement, statement).encode("utf-8", "surrogateescape") for statement in sql]
         first: Optional[psycopg.Error] = None
-        for refused in _answers(connection, texts):
+
+        def answered(refused: Optional[psycopg.Error]) -> None:
+            nonlocal at, first
             first = first or refused
             if first is None:
                 at += 1
+
+        if psycopg.Pipeline.is_supported():
+            # It also cancels what runs where a signal ends the run.
+            connection.wait(_conversation(connection, texts, answered))
+        else:
+            for text in texts:
+                connection.cursor().execute(text)
+                answered(None)
         if first is not None:
             raise first
     except psycopg.Error as exc:
@@ -76,54 +85,39 @@ def send(
         connection.remove_notice_handler(note)
 
 
-def _answers(connection: Connection[Any], texts: Sequence[bytes]) -> Iterator[Optional[psycopg.Error]]:
-    """Send statements in one round trip: for each in turn None, or why the server refused it. After a refusal it looks
-    at no others.
+def _conversation(
+    connection: Connection[Any], texts: Sequence[bytes], answered: Callable[[Optional[psycopg.Error]], None]
+) -> Generator[Any, Any, None]:
+    """Send statements in one round trip, as a generator for ``Connection.wait``. ``answered`` is told of each in turn:
+    None, or why the server refused it; after a refusal the server looks at no others, and they are told as refused too.
 
     By hand, and not with psycopg's pipeline, because that takes several answers at once: a notice that arrives between
     two of them could belong to either. Raises psycopg.Error where the connection breaks.
     """
-    if not psycopg.Pipeline.is_supported():
-        for text in texts:
-            connection.cursor().execute(text)
-            yield None
-        return
-    pgconn, status = connection.pgconn, psycopg.pq.ExecStatus
+    pgconn, status, wait, ready = connection.pgconn, psycopg.pq.ExecStatus, psycopg.waiting.Wait, psycopg.waiting.Ready
     pgconn.enter_pipeline_mode()
-    try:
-        for text in texts:
-            pgconn.send_query_params(text, None)
-        pgconn.pipeline_sync()
-        refused: Optional[psycopg.Error] = None
-        answered = False
-        while not answered:
-            _exchange(pgconn)
-            # Whether there is a whole answer; notices before it have been heard by then.
-            while not answered and not pgconn.is_busy():
-                result = pgconn.get_result()
-                if result is None:
-                    yield refused
-                elif result.status == status.PIPELINE_SYNC:
-                    answered = True
-                elif result.status == status.FATAL_ERROR:
-                    refused = psycopg.errors.error_from_result(result, encoding=connection.info.encoding)
-    finally:
-        if pgconn.status == psycopg.pq.ConnStatus.OK:
-            pgconn.exit_pipeline_mode()
-
-
-def _exchange(pgconn: Any) -> None:
-    """Wait until the server has said something, and send meanwhile what it takes."""
-    with selectors.DefaultSelector() as selector:
+    for text in texts:
+        pgconn.send_query_params(text, None)
+    pgconn.pipeline_sync()
+    refused: Optional[psycopg.Error] = None
+    done = False
+    while not done:
+        # Answers are read while statements go out: else both sides could wait for ever.
         more = pgconn.flush()
-        selector.register(pgconn.socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if more else 0))
-        while True:
-            ready = selector.select()
-            if any(events & selectors.EVENT_READ for _key, events in ready):
-                pgconn.consume_input()
-                return
-            more = pgconn.flush()
-            selector.modify(pgconn.socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if more else 0))
+        happened = yield wait.RW if more else wait.R
+        if not happened & ready.R:
+            continue
+        pgconn.consume_input()
+        # Whether there is a whole answer. Notices before it have been heard by then, and none of those after it.
+        while not done and not pgconn.is_busy():
+            result = pgconn.get_result()
+            if result is None:
+                answered(refused)
+            elif result.status == status.PIPELINE_SYNC:
+                done = True
+            elif result.status == status.FATAL_ERROR:
+                refused = psycopg.errors.error_from_result(result, encoding=connection.info.encoding)
+    pgconn.exit_pipeline_mode()
 
 
 def failure_of(

@@ -38,7 +38,8 @@ def everything(db: Database, *, grantors: bool = True) -> dict[tuple[Any, ...], 
             found["membership", row.group, row.member, row.grantor] = tuple(row[3:])
     else:
         for edge, options in catalog.edges().items():
-            found[("membership", *edge)] = tuple(sorted(options.items()))
+            key: tuple[Any, ...] = ("membership", *edge)
+            found[key] = tuple(sorted(options.items()))
     for (kind, schema, name), thing in catalog.objects.items():
         if "role_reconcile" not in (schema, name if kind == "schema" else None):
             here = "CURRENT" if (kind, name) == ("database", db.name) else name

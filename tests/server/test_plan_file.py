@@ -21,7 +21,7 @@ from script_support import differences, everything, statements
 from strategies import cases
 from test_properties import Trial, examples
 
-READER = {
+READER: dict[str, Any] = {
     "roles": [{"name": "app", "comment": "reads"}],
     "grants": [
         {"role": "app", "privileges": ["USAGE"], "object": {"type": "schema", "name": "s"}},

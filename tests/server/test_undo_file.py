@@ -94,7 +94,7 @@ def undo(tmp_path: Path) -> Path:
     return tmp_path / "undo.sql"
 
 
-READER = {
+READER: dict[str, Any] = {
     "roles": [{"name": "app"}],
     "schemas": [{"name": "s"}],
     "grants": [{"role": "app", "privileges": ["SELECT"], "object": {"type": "table", "schema": "s", "name": "*"}}],

@@ -14,6 +14,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.authority.powe
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import AlterRole, RemoveMember, Withheld
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.roles import with_role_changes
 from ansible_collections.pg_access.reconcile.plugins.module_utils.protection import disarming, locked_out
+from ansible_collections.pg_access.reconcile.plugins.module_utils.state import Object
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World
 
 NOW = 1_700_000_000_000_000
@@ -121,7 +122,7 @@ def messages(world: World, *changes: Any) -> List[str]:
 
 def connect(world: World, grantee: str, **flags: Any) -> Any:
     database = world.state.databases[world.state.server.database_oid]
-    target = world.target("database", None, [database], "postgres")
+    target = world.target("database", None, [Object(database.oid, database.name)], "postgres")
     return world.revoke(target, grantee, "CONNECT", **flags)
 
 

@@ -128,9 +128,9 @@ def open_pinned(connection: Connection[Any], settings: Settings, *, writes: bool
         opening = ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
     sql_ascii = connection.info.parameter_status("server_encoding") == "SQL_ASCII"
     opening += pins(connection.info.server_version // 10000, sql_ascii=sql_ascii)
-    opening.append(_NOTICE_A_LOST_CLIENT)
     opening.append(set_role(settings.session_role))
     opening += waits(settings.statement_timeout)
+    opening.append(_NOTICE_A_LOST_CLIENT)
     try:
         send(connection, opening)
     except Failure as failure:

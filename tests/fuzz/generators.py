@@ -403,7 +403,7 @@ def calls(draw: Any) -> Call:
 
 # ---- files ---------------------------------------------------------------------------------------------------------
 
-#: Values as only YAML can spell them. %s stands for the marker.
+#: Values as only YAML can spell them.
 SNIPPETS = (
     "!!python/object/apply:os.system ['true']", "!!python/name:os.system", "!vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162", "!unsafe '{{ x }}'",
     "!x y", "!", "!<tag:yaml.org,2002:str> x", "!<>", "&a [*a]", "&a {x: *a}", "*nowhere", "&a x", "[&b x, *b]", "{<<: {name: x}}",
@@ -414,8 +414,11 @@ SNIPPETS = (
     "2024-01-01", "2024-13-45", "2024-01-01T25:00:00Z", "2024-01-01T00:00:00+99:99", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59",
     "yes", "NO", "on", "~", "null", "", "@x", "`x`", "%x", "{{ x }}", "{% x %}", "'{{ x }}'", "|\n  text", ">\n  text", '"\\ud800"', '"\\0"',
     '"\\U00110000"', '"\\x"', "'", '"', "[", "{", "]", "}", "- x", "x: y", "? x", "#", "\t", "---", "...", "\u2028", "\u0085", "\x07",
-    "%s", "'%s'", "!%s", "[%s, %s]",
 )  # fmt: skip
+
+#: How a password may stand in a file, and how it must not: unquoted it may begin with what YAML takes for its own.
+SECRET_FORMS = ("%s", "'%s'", "!%s", "!!int %s", "!!x %s", "&%s x", "*%s", "&a %s", "@%s", "`%s", "%%s", "|\n  %s", "[%s, %s]", "{%s: %s}", "%s: %s", "'%s",
+                '"%s', "{{ %s }}", "{%s", "? %s", "- %s", "#%s")  # fmt: skip
 
 JUNK = "{}[]:,&*!|>%@#\"'\n\t -?xé{%<<~0\0\u202e\ufeff"
 
@@ -442,9 +445,11 @@ def spelt(draw: Any, whole: dict[str, Any], secret: bool) -> str:
     else:
         text = yaml.safe_dump(whole, default_flow_style=(False, True, None)[style - 1], sort_keys=False)
     for number, snippet in enumerate(snippets):
-        told = snippet.replace("%s", MARKER if secret else "x")
         for quoted in (f'"@@{number}@@"', f"'@@{number}@@'"):
-            text = text.replace(quoted, told)
+            text = text.replace(quoted, snippet)
+    if secret and draw(st.booleans()):
+        form = draw(st.sampled_from(SECRET_FORMS)).replace("%s", MARKER)
+        text = text.replace(f'"{MARKER}"', form) if style == 0 else text.replace(MARKER, form)
     return text
 
 

@@ -19,7 +19,7 @@ _NAMES = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 class Interrupted(KeyboardInterrupt):
-    """The process was asked to end. The statement that runs is cancelled, by psycopg too: it is a KeyboardInterrupt."""
+    """The process was asked to end. psycopg cancels the statement that runs when it sees a KeyboardInterrupt."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -289,7 +289,10 @@ def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> L
     if outcome == "committed":
         return ["the connection broke during COMMIT; asked again, the server says that the transaction was committed"]
     if outcome == "aborted":
-        raise Failure("connection_failed", "The connection broke during COMMIT, and nothing was applied: run again.")
+        # Not "nothing": other databases may be done.
+        raise Failure(
+            "connection_failed", "The connection broke during COMMIT, and its transaction was not applied: run again."
+        )
     raise Failure(
         "outcome_unknown",
         "The connection broke during COMMIT, and the server does not say what became of the transaction. Run again: if "
@@ -339,6 +342,9 @@ def _outcome(transaction: Optional[str], identity: Optional[Tuple[str, ...]], se
         except (Failure, psycopg.OperationalError) as exc:
             if isinstance(exc, Failure) and exc.code != "connection_failed":
                 return None
+        except psycopg.errors.InvalidParameterValue:
+            # It lies in the future of a server that has crashed or was failed over to, so its COMMIT is not there.
+            return "aborted"
         except psycopg.Error:
             return None
         if time.monotonic() >= deadline:

@@ -26,7 +26,7 @@ from fault_plans import KEY, FaultPlan
 from faults import Harm, Moment, Trial
 from harness import Cluster, Database, Runner
 from test_properties_units import room
-from test_unattended import APP, TURN, holder
+from test_unattended import APP, TURN, holder, through_proxy
 from wire import Stop
 
 LONG = os.environ.get("FAULTS") == "long"
@@ -98,6 +98,20 @@ def test_the_server_crashes(server: Cluster, runner: Runner) -> None:
             trial.try_one(stop, faults.Crash(name, trial.plan))
     finally:
         cluster.server.stop()
+
+
+def test_a_server_that_has_lost_the_transaction_has_not_committed_it(db: Database) -> None:
+    """After a crash or a failover the transaction's number can lie in the future."""
+    later = (
+        "from ansible_collections.pg_access.reconcile.plugins.module_utils import transaction as room\n"
+        "real = room._outcome\n"
+        "room._outcome = lambda number, *rest: real(str(int(number) + 1000000), *rest)"
+    )
+    with through_proxy(db, deliver=False) as address:
+        result = db.reconcile(APP, patch=later, **address)
+    assert result.error_code == "connection_failed", result
+    assert db.roles() == set()
+    assert db.reconcile(APP).changed
 
 
 def test_the_commit_waits_for_a_standby(server: Cluster, runner: Runner) -> None:
@@ -268,7 +282,11 @@ def test_a_run_that_waits_can_be_ended(db: Database, number: signal.Signals) -> 
     result = run.result(10)
     assert result.error_code == "connection_failed"
     assert result.msg == f"The run was ended by {number.name}; its transaction is not applied."
-    assert db.query("SELECT 1 FROM pg_locks WHERE NOT granted") == []
+    # Cancelled at once: the server does not have to find out.
+    deadline = time.monotonic() + 1
+    while db.query("SELECT 1 FROM pg_locks WHERE NOT granted"):
+        assert time.monotonic() < deadline, "its session still waits"
+        time.sleep(0.01)
 
 
 #: Where the module is killed while it makes the key: before or after a call, at the file that the key is written to.

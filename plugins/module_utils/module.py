@@ -60,9 +60,12 @@ class Module(AnsibleModule):  # type: ignore[misc]
         self._vouched: List[Callable[[], Iterable[str]]] = []
         self.where = ""
         self._constructed = False
+        self._asked = False
         try:
             super().__init__(**options)
         except Exception as exc:
+            if not self._asked:
+                raise  # no module is run here: ansible-test only looks at its imports
             # A traceback could show what is secret, and there is no whole module yet that could mask it.
             failure = self._without_module(exc).masked(self.secrets.mask)
             told = {"failed": True, "changed": False, "msg": failure.message, **failure.as_result()}
@@ -90,6 +93,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
         return mistyped
 
     def _load_params(self) -> None:
+        self._asked = True
         try:
             self._read_params()
         except RecursionError:

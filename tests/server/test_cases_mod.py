@@ -416,12 +416,29 @@ CHANGES = {
     "revoke": ("CREATE SCHEMA s; CREATE ROLE r; GRANT USAGE ON SCHEMA s TO r", "roles: [{name: r}]\nschemas: [{name: s}]"),
     "setting": ("CREATE ROLE r; ALTER ROLE r SET jit = 'off'", "roles: [{name: r, config: {work_mem: 1MB}}]"),
     "password": ("CREATE ROLE r LOGIN", "roles: [{name: r, password: some-secret}]"),
-    "raise an option": ("CREATE ROLE g; CREATE ROLE m; GRANT g TO m", "roles: [{name: g, members: [{name: m, admin: true}]}, {name: m}]"),
+    "raise an option": (
+        "CREATE ROLE g; CREATE ROLE m; GRANT g TO m",
+        "roles: [{name: g, members: [{name: m, admin: true}]}, {name: m}]",
+    ),
     "lower an option": ("CREATE ROLE g; CREATE ROLE m; GRANT g TO m WITH ADMIN OPTION", "roles: [{name: g, members: [m]}, {name: m}]"),
-    "column": ("CREATE SCHEMA s; CREATE TABLE s.t (a int)", "roles: [{name: r}]\ngrants: [{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}, columns: [a]}]"),
-    "grant option": ("CREATE SCHEMA s; CREATE ROLE r; GRANT USAGE ON SCHEMA s TO r WITH GRANT OPTION", "roles: [{name: r}]\ngrants: [{role: r, privileges: [USAGE], object: {type: schema, name: s}}]"),
-    "absent": ("CREATE SCHEMA s; GRANT USAGE ON SCHEMA s TO PUBLIC", "grants: [{role: PUBLIC, privileges: [USAGE], object: {type: schema, name: s}, ensure: absent}]"),
-    "revoke a default": ("CREATE ROLE r; CREATE ROLE o; CREATE SCHEMA s AUTHORIZATION o; ALTER DEFAULT PRIVILEGES FOR ROLE o IN SCHEMA s GRANT SELECT ON TABLES TO r", "roles: [{name: r}, {name: o}]\nschemas: [{name: s, owner: o}]"),
+    "column": (
+        "CREATE SCHEMA s; CREATE TABLE s.t (a int)",
+        "roles: [{name: r}]\n"
+        "grants: [{role: r, privileges: [SELECT], object: {type: table, schema: s, name: t}, columns: [a]}]",
+    ),
+    "grant option": (
+        "CREATE SCHEMA s; CREATE ROLE r; GRANT USAGE ON SCHEMA s TO r WITH GRANT OPTION",
+        "roles: [{name: r}]\ngrants: [{role: r, privileges: [USAGE], object: {type: schema, name: s}}]",
+    ),
+    "absent": (
+        "CREATE SCHEMA s; GRANT USAGE ON SCHEMA s TO PUBLIC",
+        "grants: [{role: PUBLIC, privileges: [USAGE], object: {type: schema, name: s}, ensure: absent}]",
+    ),
+    "revoke a default": (
+        "CREATE ROLE r; CREATE ROLE o; CREATE SCHEMA s AUTHORIZATION o; "
+        "ALTER DEFAULT PRIVILEGES FOR ROLE o IN SCHEMA s GRANT SELECT ON TABLES TO r",
+        "roles: [{name: r}, {name: o}]\nschemas: [{name: s, owner: o}]",
+    ),
     "default privilege": (
         "CREATE SCHEMA s",
         "roles: [{name: r}]\nschemas: [{name: s}]\ndefault_privileges: [{owner: r, schema: s, grant: [{role: r, "

@@ -39,8 +39,10 @@ def test_QUO_01_settings(db: Database) -> None:
     db.converge("roles: [{name: app-ro, config: {}}]")
 
 
-def test_QUO_01_what_comes_later_is_refused(db: Database) -> None:
-    db.fails("retirements: [{role: app-old, reassign_owned_to: app-owner}]", "not_supported")
+def test_QUO_01_retiring(db: Database) -> None:
+    db.sql('CREATE ROLE "app-old"; CREATE TABLE t (a int); ALTER TABLE t OWNER TO "app-old"')
+    db.converge("roles: [{name: app-owner}]\nretirements: [{role: app-old, reassign_owned_to: app-owner}]")
+    assert db.value("SELECT relowner::regrole::text FROM pg_class WHERE oid = 't'::regclass") == '"app-owner"'
 
 
 def test_QUO_02_dots_dashes_spaces_and_quotes(db: Database) -> None:
@@ -116,7 +118,9 @@ def test_QUO_06_roles_named_like_keywords(db: Database) -> None:
     assert db.acl("s.t") == {f"postgres={db.full}/postgres"} | {f"{name}=r/postgres" for name in KEYWORDS}
     assert db.members("user") == set(KEYWORDS[1:])
     assert db.query("SELECT rolconnlimit FROM pg_roles WHERE rolname = 'postgres'") == before
-    db.fails("retirements: [{role: current_user}]", "not_supported")
+    db.converge("retirements: [{role: current_user, drop_owned: true}]")
+    assert "current_user" not in db.roles()
+    assert db.query("SELECT rolconnlimit FROM pg_roles WHERE rolname = 'postgres'") == before
 
 
 def test_QUO_07_iam_style_names(db: Database) -> None:

@@ -356,4 +356,7 @@ def test_CHK_05_a_large_plan_meets_an_error_in_the_middle(db: Database) -> None:
     manifest = {"schemas": [{"name": name} for name in names]}
     result = db.fails(manifest, "server_error", "frost", check_too=False)
     assert result.statement == f'CREATE SCHEMA "{names[2000]}"'
-    assert result.plan == [f'CREATE SCHEMA "{name}"' for name in names]
+    # As much of it as AWX takes.
+    assert result.truncated is True
+    assert len(result.plan) > 1000
+    assert result.plan == [f'CREATE SCHEMA "{name}"' for name in names][: len(result.plan)]

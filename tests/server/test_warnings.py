@@ -135,7 +135,8 @@ def test_thousands_of_claimed_schemas(db: Database) -> None:
     """`summary.managed` is shortened with the rest, and says by how much."""
     count = 3000
     db.sql(
-        f"CREATE ROLE r; DO $$BEGIN FOR i IN 1 .. {count} LOOP EXECUTE format('CREATE SCHEMA a_schema_with_a_name_that_is_about_as_long_as_it_may_be_%s', i); END LOOP; END$$"
+        f"CREATE ROLE r; DO $$BEGIN FOR i IN 1 .. {count} LOOP "
+        "EXECUTE format('CREATE SCHEMA a_schema_with_a_name_that_is_about_as_long_as_it_may_be_%s', i); END LOOP; END$$"
     )
     names = [f"a_schema_with_a_name_that_is_about_as_long_as_it_may_be_{number}" for number in range(1, count + 1)]
     grants = [{"role": "r", "privileges": ["USAGE"], "object": {"type": "schema", "name": name}} for name in names]
@@ -162,9 +163,9 @@ def test_thousands_of_withheld_differences(db: Database) -> None:
     db.sql("CREATE ROLE r; CREATE SCHEMA s")
     db.sql(
         """DO $$BEGIN FOR i IN 1 .. 700 LOOP
-        EXECUTE format('CREATE ROLE a_role_with_a_name_that_is_about_as_long_as_it_may_be_%s; CREATE TABLE s.a_table_with_a_name_that_is_about_as_long_as_it_may_be_%s ()', i, i);
-        EXECUTE format('GRANT SELECT ON s.a_table_with_a_name_that_is_about_as_long_as_it_may_be_%s TO a_role_with_a_name_that_is_about_as_long_as_it_may_be_%s', i, i);
-        END LOOP; END$$"""
+        EXECUTE format('CREATE ROLE a_role_%1$s; CREATE TABLE s.a_table_%1$s ()', LONG || i);
+        EXECUTE format('GRANT SELECT ON s.a_table_%1$s TO a_role_%1$s', LONG || i);
+        END LOOP; END$$""".replace("LONG", "'with_a_name_that_is_about_as_long_as_it_may_be_'")
     )
     result = db.reconcile("roles: [{name: r}]\nschemas: [{name: s}]", reconciliation_mode="additive")
     assert result.truncated is True

@@ -243,7 +243,8 @@ CASES = {
         "roles: [{name: m, members: []}, {name: p, member_of: []}]\nschemas: [{name: s, owner: p}]",
         """
         revoke_membership p role rds_superuser []: REVOKE "rds_superuser" FROM "p" GRANTED BY "postgres"
-        revoke_default_privilege rds_superuser table s of p [SELECT]: ALTER DEFAULT PRIVILEGES FOR ROLE "p" IN SCHEMA "s" REVOKE SELECT ON TABLES FROM "rds_superuser"
+        revoke_default_privilege rds_superuser table s of p [SELECT]: ALTER DEFAULT PRIVILEGES FOR ROLE "p" IN SCHEMA "s" \
+REVOKE SELECT ON TABLES FROM "rds_superuser"
         revoke rds_superuser table s.t [SELECT]: REVOKE SELECT ON TABLE "s"."t" FROM "rds_superuser"
         revoke rds_superuser table s.t(a) [UPDATE]: REVOKE UPDATE ("a") ON TABLE "s"."t" FROM "rds_superuser"
         revoke_membership rds_superuser role m []: REVOKE "m" FROM "rds_superuser" GRANTED BY "postgres"

@@ -11,8 +11,9 @@ A shared catalog knows this for every database without a connection to it (Postg
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
-from typing import FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import FrozenSet, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 #: Grantee, privilege and grantor of an entry.
 Row = Tuple[int, str, int]
@@ -28,6 +29,14 @@ def listed(names: Sequence[str], count: int) -> str:
     """The first of some names, and how many more there are."""
     rest = count - min(len(names), NAMED)
     return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def mark(possessions: Iterable[Ties]) -> str:
+    """What tells sets of objects apart that are too large to be named: nothing where they are not."""
+    places = sorted((ties.catalog, *place) for ties in possessions for place in ties.objects)
+    if len(places) <= NAMED:
+        return ""
+    return hashlib.sha256(repr(places).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

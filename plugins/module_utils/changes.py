@@ -123,7 +123,8 @@ class AddMember:
     ``options`` holds what the statement says (``admin``, ``inherit``, ``set``); the others keep their value.
     ``grantor`` is only there where the statement must name it; else the executor, or for any superuser the bootstrap
     one, becomes the grantor. ``exists``: the member is in the group already, and ``raised`` are the options that it
-    gains; none where the grant only takes the place of one that goes.
+    gains; none where the grant only takes the place of one that goes. ``unfounded``: nobody whose privileges the
+    executor has keeps ADMIN OPTION on the group.
     """
 
     group: RoleRef
@@ -133,6 +134,7 @@ class AddMember:
     grantor: Optional[RoleRef] = None
     exists: bool = False
     raised: FrozenSet[str] = frozenset()
+    unfounded: bool = False
     database: Optional[str] = None
 
 
@@ -199,7 +201,7 @@ class DropOwned:
     """Take a role's privileges, default privileges, policies and user mappings away, and what it still owns.
 
     ``policies`` (``name on schema.table``) go because they name only this role. ``destroyed``: the first of the
-    ``destroyed_count`` objects that the role owns and that nobody inherits.
+    ``destroyed_count`` objects that the role owns and that nobody inherits; ``destroyed_mark`` stands for the others.
     """
 
     role: RoleRef
@@ -207,6 +209,7 @@ class DropOwned:
     policies: Tuple[str, ...] = ()
     destroyed: Tuple[str, ...] = ()
     destroyed_count: int = 0
+    destroyed_mark: str = ""
     database: Optional[str] = None
 
 

@@ -145,7 +145,7 @@ class _Judge:
             # What was looked into, or should have been, is judged by what is there.
             if database not in state.elsewhere and database not in state.unread:
                 yield from self._elsewhere(drop, database, ties)
-        yield from self._onward(role)
+        yield from self._onward(drop)
         yield from self._refused(drop)
         yield from self._hanging(drop)
         sessions = state.belongings.sessions.get(role.oid, 0)
@@ -236,8 +236,9 @@ class _Judge:
                 member, group = self._state.ref(row.member).name, self._state.ref(row.group).name
                 yield Blocker(f"grantor of the membership of {member} in {group}", SWEEP)
 
-    def _onward(self, role: RoleRef) -> Iterable[Problem]:
+    def _onward(self, drop: DropRole) -> Iterable[Problem]:
         """What others hold by the role's grant and would lose, where nothing makes the object managed."""
+        role = drop.role
         labels: Dict[Place, str] = {}
         for tie in self._ties[role.oid]:
             labels.update(((tie.catalog, *place), label) for place, label in zip(tie.objects, tie.labels))
@@ -251,6 +252,7 @@ class _Judge:
         for grantee, entries in by_grantee.items():
             name = self._state.ref(grantee).name
             yield Problem(
+                path=drop.source,
                 role=name,
                 object=entries[0].split(" on ", 1)[1],
                 message=f"{name} holds by the grant of {role.name}, which is to be dropped, and nothing makes the "

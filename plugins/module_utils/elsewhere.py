@@ -21,8 +21,9 @@ from .belongings import OWNER
 from .catalog_ties import read_belongings
 from .changes import Change, DropOwned, DropRole, Plan, ReassignOwned
 from .diff.elsewhere import emptied_elsewhere, emptying_changes, only_there
-from .diff.retirements import candidates, retirement_warnings
+from .diff.retirements import candidates
 from .failure import Failure
+from .notices import swept_away
 from .policy import Policy
 from .problems import Problem
 from .state import RoleRef, State
@@ -56,7 +57,7 @@ class Done:
             self.databases.append(database)
         self.changes.extend(changes)
         self.sql.extend(sql)
-        self.warnings.extend([*retirement_warnings(changes, ()), *warnings])
+        self.warnings.extend([*swept_away(changes), *warnings])
 
 
 def by_database(plan: Plan) -> Dict[Optional[str], List[Change]]:
@@ -105,6 +106,7 @@ def empty(
     refs = emptied_elsewhere(policy, state, candidates(policy, state))[database]
     seen = state.elsewhere[database].belongings
     objects = {oid for ties in seen.ties if ties.how == OWNER for oid, _column in ties.objects}
+    objects |= {ref.oid for ref in refs}
     try:
         with _begun(database, connection, settings) as other:
             take_turn(other, settings)

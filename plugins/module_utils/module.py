@@ -314,7 +314,9 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     wrong += [*problems, *_out_of_range(params)]
     files = {name: None if name in mistyped else params[name] for name in FILE_OPTIONS}
     others = ("fingerprint_key_file", "ssl_key", "ssl_cert", "ca_cert")
-    wrong += file_problems(files, {name: None if name in mistyped else params[name] for name in others})
+    given = [(name, None if name in mistyped else params[name]) for name in others]
+    given += [("manifest_files", path) for path in params["manifest_files"] or () if isinstance(path, str)]
+    wrong += file_problems(files, given)
     try:
         policy = manifest_to_policy(module.raw, module.secrets)
     except ManifestInvalid as invalid:

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, Sequence, Set, Tuple
 
-from .changes import AlterRole, Change, DropRole, RemoveMember, Revoke, RevokeDefault, Withheld, weight
+from .belongings import listed
+from .changes import AlterRole, Change, DropOwned, DropRole, RemoveMember, Revoke, RevokeDefault, Withheld, weight
 from .filters import is_undeclared
 from .policy import Policy
 from .scope import Scope
@@ -143,6 +144,43 @@ def claims(scope: Scope, changes: Sequence[Change], withheld: Sequence[Withheld]
         f"undeclared privileges there: {_counts(by_role)}"
         for schema, by_role in sorted(lost.items())
     ]
+
+
+def swept_away(changes: Iterable[object]) -> List[str]:
+    """What DROP OWNED deletes beyond privileges."""
+    warnings: List[str] = []
+    for change in changes:
+        if isinstance(change, DropOwned):
+            where = f" in database {change.database}" if change.database is not None else ""
+            name = change.role.name
+            if change.policies:
+                policies = listed(change.policies, len(change.policies))
+                warnings.append(f"DROP OWNED BY {name}{where} deletes row-level security policies: {policies}")
+            if change.destroyed_count:
+                objects = listed(change.destroyed, change.destroyed_count)
+                warnings.append(f"DROP OWNED BY {name}{where} destroys what nobody inherits: {objects}")
+    return warnings
+
+
+def held_retirements(held: Sequence[Withheld], state: State) -> List[str]:
+    """The retirements that the mode holds back, and roles that ``scope.roles`` claims and that are left alone."""
+    drops = [(item.change, item.reason) for item in held if isinstance(item.change, DropRole)]
+    names = sorted(drop.role.name for drop, _reason in drops if not drop.claimed)
+    warnings = [f"role {name} is to be retired, and the reconciliation mode holds that back" for name in names]
+    spared = sorted((drop.role.name, drop.role.oid) for drop, reason in drops if drop.claimed and reason != "mode")
+    texts = [f"role {name} matches scope.roles and is not dropped: {_why_spared(oid, state)}" for name, oid in spared]
+    return warnings + few(texts, "roles match scope.roles and are not dropped")
+
+
+def _why_spared(oid: int, state: State) -> str:
+    role, sessions = state.roles[oid], state.belongings.sessions.get(oid, 0)
+    if role.superuser:
+        return "it is a superuser"
+    if role.replication:
+        return "it has REPLICATION"
+    if sessions:
+        return f"it has {sessions} open session{'s' if sessions > 1 else ''}"
+    return "it is a member of a group outside the manifest"
 
 
 def _counts(by_role: Dict[str, int], most: int = 5) -> str:

@@ -47,7 +47,6 @@ from .diff.retirements import (
     Leaving,
     leaving_of,
     retirement_changes,
-    retirement_warnings,
     without_destroyed,
 )
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
@@ -57,7 +56,7 @@ from .drops import drop_problems
 from .filters import Context, Options, apply_filters, names_ignored_role, override, wait_for_owner
 from .grantors import settle
 from .keep import merge_columns, with_columns
-from .notices import access_raised, claims, expiring, few, login_lost, undeclared_lost
+from .notices import access_raised, claims, expiring, few, held_retirements, login_lost, swept_away, undeclared_lost
 from .policy import Policy
 from .problems import Problem
 from .protection import disarming, locked_out
@@ -104,13 +103,16 @@ def make_plan(
     roles += store_changes(roles, policy, state, passwords)
     problems += password_problems(roles, policy, state, passwords)
     after = with_role_changes(state, roles)
+    leaving, retired, held_drops = _leaving(policy, after, options)
+    drops = [change for change in retired if isinstance(change, DropRole)]
     # The first problem gives the failure its code, and this one says what the others would only follow from.
-    problems = disarming(roles, () if options.mode == "additive" else withheld, state, after) + problems
+    arms = disarming(roles, () if options.mode == "additive" else withheld, state, after, drops)
+    problems = arms + problems
     powers = Powers(after, first=state)
     in_comments = passwords.keyed and passwords.store == COMMENT_STORE
-    problems += role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
-
-    leaving, retired, held_drops = _leaving(policy, after, options)
+    forbidden = role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
+    # Who is disarmed lacks the right only because of that.
+    problems += [problem for problem in forbidden if problem.role not in {arm.role for arm in arms}]
     withheld += held_drops
     problems += option_problems(policy, after)
     members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))
@@ -147,7 +149,7 @@ def make_plan(
     privileges, forbidden = authorize_defaults(privileges, after, powers)
     problems += forbidden
     problems += forbidden_settings(roles, state)
-    problems += locked_out([*members, *privileges], after, powers)
+    problems += locked_out([*members, *privileges, *drops], after, powers)
 
     changes = with_elsewhere((*roles, *members, *schemas, *merge_columns(privileges), *retired), after)
     blocked = [*drop_problems(changes, after), *drop_authority(changes, after, powers)]
@@ -164,7 +166,8 @@ def make_plan(
             *few(access_raised(changes), "roles gain what the manifest does not say"),
             *few(expiring(policy, state), "roles with a valid_until that is over or near"),
             *few(claims(scope, changes, withheld), "schemas are managed only because of rules"),
-            *retirement_warnings(changes, (item.change for item in held_drops)),
+            *swept_away(changes),
+            *held_retirements(held_drops, after),
         ),
         managed=scope.summary(),
         ready=_ready(policy, suppressed, withheld),

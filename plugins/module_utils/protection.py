@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import AbstractSet, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .authority.powers import Powers
-from .changes import AlterRole, Change, Grant, RemoveMember, Revoke, Withheld
+from .changes import AlterRole, Change, DropRole, Grant, RemoveMember, Revoke, Withheld
 from .manifest.model import Instant
 from .privileges import BOOTSTRAP_OID, PUBLIC_OID
 from .problems import Problem
@@ -32,12 +32,17 @@ _WORDS: Mapping[str, str] = {
 }
 
 
-def disarming(changes: Iterable[Change], withheld: Iterable[Withheld], before: State, after: State) -> List[Problem]:
+_LAST = "without whom no superuser could log in any more"
+
+
+def disarming(
+    changes: Iterable[Change], withheld: Iterable[Withheld], before: State, after: State, drops: Sequence[DropRole] = ()
+) -> List[Problem]:
     """A problem for each role that would be disarmed.
 
     ``changes`` are those that are left after the filters. ``withheld``: attributes of the bootstrap superuser are
     nobody's to manage, but a manifest that takes its arms by name is not passed over. ``after``: the state with the
-    changes made.
+    changes made. ``drops``: the roles that go.
     """
     altered = [change for change in changes if isinstance(change, AlterRole)]
     altered += [
@@ -52,14 +57,27 @@ def disarming(changes: Iterable[Change], withheld: Iterable[Withheld], before: S
             problems.append(_problem(change, lost, _who(change.role.oid, before), hint))
             told.add(change.role.oid)
     able = _able(before)
-    if not able or _able(after):
+    dropped = {change.role.oid for change in drops}
+    if not able or _able(after) - dropped:
         return problems
+    problems += [
+        Problem(
+            path=change.source,
+            role=change.role.name,
+            object=f"role {change.role.name}",
+            message=f"role {change.role.name} is to be dropped, {_LAST}",
+            hint="Give another superuser LOGIN first.",
+            code=CODE,
+        )
+        for change in drops
+        if change.role.oid in able - told
+    ]
     last: Dict[int, Tuple[AlterRole, List[str]]] = {}
     for change in altered:
         if change.role.oid in able - told:
             # What the manifest names and what it leaves out are two changes.
             last.setdefault(change.role.oid, (change, []))[1].extend(_lost(change, before.server.clock))
-    who = "without whom no superuser could log in any more"
+    who = _LAST
     hint = "Declare it with superuser: true and login: true."
     return problems + [_problem(change, lost, who, hint) for change, lost in last.values() if lost]
 
@@ -134,7 +152,8 @@ def locked_out(changes: Iterable[Change], state: State, powers: Powers) -> List[
         and "CONNECT" in change.privileges
         and any(item.oid == server.database_oid for item in change.target.objects)
     ]
-    removals = [change for change in changes if isinstance(change, RemoveMember)]
+    removals = [change for change in changes if isinstance(change, (RemoveMember, DropRole))]
+    dropped = {change.role.oid for change in removals if isinstance(change, DropRole)}
     if not removals and not any(isinstance(change, Revoke) for change in on_database):
         return []
     powers = powers.after(removals)
@@ -150,7 +169,7 @@ def locked_out(changes: Iterable[Change], state: State, powers: Powers) -> List[
     for change in on_database:
         if isinstance(change, Revoke) and not change.option_only:
             holders.discard((change.grantee.oid, change.grantor.oid))
-    found = {grantee for grantee, _grantor in holders}
+    found = {grantee for grantee, _grantor in holders} - dropped
     found |= {change.grantee.oid for change in on_database if isinstance(change, Grant)}
     if found.isdisjoint({*powers.acts_with(login.oid), PUBLIC_OID}):
         hint = "Declare CONNECT on the database for it."

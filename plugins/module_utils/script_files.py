@@ -12,7 +12,7 @@ import os
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .failure import Failure
 from .filters import Options
@@ -32,20 +32,29 @@ if TYPE_CHECKING:
 FILE_OPTIONS = ("plan_file", "undo_file")
 
 
-def file_problems(paths: Mapping[str, Optional[str]], others: Mapping[str, Optional[str]]) -> List[Problem]:
+def file_problems(paths: Mapping[str, Optional[str]], others: Iterable[Tuple[str, Optional[str]]]) -> List[Problem]:
     """What is wrong with these files, by option, before anybody needs them. ``others``: files of other options."""
     problems: List[Problem] = []
-    taken = {path: option for option, path in others.items() if path}
+    # By what is behind them: a folder may be a link, and a file have two names.
+    taken = {_place(path): option for option, path in others if path}
     for option, path in paths.items():
         if not path:
             continue
         wrong = _wrong(path)
-        if wrong is None and os.path.normpath(path) in taken:
-            wrong = f"is the file of {taken[os.path.normpath(path)]} as well"
+        if wrong is None and _place(path) in taken:
+            wrong = f"is the file of {taken[_place(path)]} as well"
         if wrong is not None:
             problems.append(Problem(path=option, message=f"{path!r} {wrong}"))
-        taken[os.path.normpath(path)] = option
+        taken[_place(path)] = option
     return problems
+
+
+def _place(path: str) -> Tuple[Any, ...]:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return (os.path.realpath(path) if "\0" not in path else path,)
+    return found.st_dev, found.st_ino
 
 
 def _wrong(path: str) -> Optional[str]:

@@ -340,7 +340,9 @@ def _drop_owned(change: DropOwned) -> Any:
     if change.policies:
         notes.append(f"deletes policies: {listed(change.policies, len(change.policies))}")
     if change.destroyed_count:
-        notes.append(f"destroys: {listed(change.destroyed, change.destroyed_count)}")
+        # An approved digest holds for these objects only, those without a name here included.
+        others = f" ({change.destroyed_mark})" if change.destroyed_mark else ""
+        notes.append(f"destroys: {listed(change.destroyed, change.destroyed_count)}{others}")
     return sql.SQL("{} {}").format(statement, remark("; ".join(notes))) if notes else statement
 
 

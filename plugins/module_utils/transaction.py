@@ -11,6 +11,7 @@ The transactions in other databases are made of the same parts.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 # A GRANT or REVOKE that the executor may not give is answered with one of these warnings and nothing else.
 _FUTILE = {"01006", "01007"}
+
+_REVOKES_MEMBERSHIP = re.compile(r'REVOKE (?:(?:ADMIN|INHERIT|SET) OPTION FOR )?"')
 
 #: A server otherwise finds out that the run was killed when the statement is done, or has waited for its turn. Only
 #: where the system can tell: elsewhere the setting is refused.
@@ -224,8 +227,8 @@ def _warned(warnings: Sequence[_Warning], sql: Sequence[str]) -> Failure:
     """The failure that the server's warnings are: that of the first statement that it warned about."""
     first = warnings[0]
     futile = first.sqlstate in _FUTILE
-    # A membership that another session has taken away meanwhile.
-    collision = first.sqlstate == "01000"
+    # A membership that another session has taken away meanwhile. Anybody's trigger may warn by the same code.
+    collision = first.sqlstate == "01000" and _REVOKES_MEMBERSHIP.match(first.statement) is not None
     code = "insufficient_privilege" if futile else "collision" if collision else "server_error"
     own = "The executor must own the object, or hold the privilege with grant option."
     return Failure(

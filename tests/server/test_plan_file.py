@@ -495,3 +495,22 @@ def test_names_reach_a_database_of_another_encoding(db: Database, tmp_path: Path
         assert db.snapshot() == before
     finally:
         db.sql(f"DROP DATABASE {other}")
+
+
+def test_a_file_that_is_read_is_not_written(table: Database, tmp_path: Path) -> None:
+    """By whatever name: the script would be in the place of the manifest or of the key."""
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    manifest, key = real / "m.yml", real / "key"
+    manifest.write_text("roles: [{name: r}]\n", encoding="utf-8")
+    key.write_text("k" * 32, encoding="utf-8")
+    for options, words in (
+        ({"manifest_files": [str(manifest)], "plan_file": str(manifest)}, "manifest_files"),
+        ({"manifest_files": [str(manifest)], "undo_file": str(link / "m.yml")}, "manifest_files"),
+        ({"fingerprint_key_file": str(key), "plan_file": str(link / "key")}, "fingerprint_key_file"),
+        ({"plan_file": str(real / "p.sql"), "undo_file": str(link / "p.sql")}, "plan_file"),
+    ):
+        table.fails({}, "manifest_invalid", f"is the file of {words} as well", **options)
+    assert manifest.read_text(encoding="utf-8") == "roles: [{name: r}]\n"
+    assert key.read_text(encoding="utf-8") == "k" * 32

@@ -789,3 +789,41 @@ def test_a_script_of_another_cluster_stops_in_the_first_database(db: Database, o
     assert refused.returncode == 3
     assert "this script is for cluster 1" in refused.stderr
     assert "old" in db.roles()
+
+
+# ---- found by breaking
+
+
+def test_what_is_lacking_in_two_databases_is_told_twice(db: Database, others: Others) -> None:
+    session = others("_b")
+    for there in (db.connection, session):
+        there.execute("CREATE SCHEMA s; CREATE FUNCTION s.f() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        there.execute("ALTER FUNCTION s.f() OWNER TO old")
+    adm = db.admin("old", "heir")
+    inherit = " WITH INHERIT TRUE, SET TRUE" if db.server.version >= 16 else ""
+    db.sql(f"GRANT old, heir TO adm{inherit}")
+    manifest = {**MANIFEST, "roles": [{"name": "heir", "external": True}]}
+    result = db.fails(manifest, "insufficient_privilege", **adm)
+    assert [problem["message"] for problem in result.problems] == [
+        "heir lacks CREATE on schema s, where old owns something",
+        f"in database {db.name}_b, heir lacks CREATE on schema s, where old owns something",
+    ]
+
+
+def test_a_lock_in_another_database_names_who_holds_it(db: Database, others: Others) -> None:
+    session = others("_b")
+    session.execute("CREATE TABLE t (); ALTER TABLE t OWNER TO old")
+    holder = db.connect(dbname=f"{db.name}_b", application_name="holder")
+    holder.execute("BEGIN; SELECT * FROM t")
+    result = db.fails(MANIFEST, "lock_timeout", check_too=False)
+    assert "In the way" in result.msg
+    assert "holder" in result.msg
+    assert result.msg.startswith(f"Database {db.name}_b: ")
+
+
+def test_a_login_is_not_locked_out_by_way_of_another_database(db: Database, others: Others) -> None:
+    others("_b").execute("CREATE TABLE t (); ALTER TABLE t OWNER TO old")
+    db.sql("CREATE ROLE adm LOGIN; CREATE ROLE boss SUPERUSER; GRANT boss, old TO adm")
+    db.sql(f"REVOKE CONNECT ON DATABASE {db.name} FROM PUBLIC; GRANT CONNECT ON DATABASE {db.name} TO old")
+    manifest = {**MANIFEST, "roles": [{"name": "heir", "external": True}]}
+    db.fails(manifest, "self_protection", login_user="adm", session_role="boss")

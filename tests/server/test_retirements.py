@@ -280,3 +280,65 @@ def test_what_a_retired_role_granted_is_granted_by_an_executor_who_may(db: Datab
     db.sql("GRANT old TO adm" + (" WITH INHERIT TRUE" if db.server.version >= 16 else ""))
     db.converge({"retirements": [{"role": "old"}]}, **adm)
     assert db.members("g") - {"adm"} == {"r"}
+
+
+# ---- found by breaking
+
+
+def test_the_last_superuser_who_can_log_in_is_not_dropped(db: Database) -> None:
+    db.sql("CREATE ROLE adm LOGIN; CREATE ROLE boss SUPERUSER; GRANT boss TO adm; CREATE ROLE su SUPERUSER LOGIN")
+    db.sql("ALTER ROLE postgres NOLOGIN")
+    try:
+        options = {"login_user": "adm", "session_role": "boss"}
+        db.fails("retirements: [{role: su}]", "self_protection", "no superuser could log in any more", **options)
+    finally:
+        db.sql("ALTER ROLE postgres LOGIN")
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "CREATE ROLE old; GRANT old TO adm; GRANT boss TO old",
+        "CREATE ROLE old; GRANT boss, old TO adm; REVOKE CONNECT ON DATABASE @DB FROM PUBLIC; GRANT CONNECT ON DATABASE @DB TO old",
+        "CREATE ROLE old; CREATE ROLE g; GRANT boss, old TO adm; GRANT g TO old; REVOKE CONNECT ON DATABASE @DB FROM PUBLIC;"
+        "GRANT CONNECT ON DATABASE @DB TO g",
+    ],
+    ids=["the way to session_role", "CONNECT", "CONNECT through a group"],
+)
+def test_a_retirement_that_locks_the_login_out_is_refused(db: Database, setup: str) -> None:
+    db.sql("CREATE ROLE adm LOGIN; CREATE ROLE boss SUPERUSER")
+    db.sql(setup.replace("@DB", db.name))
+    result = db.fails(
+        "retirements: [{role: old, drop_owned: true}]", "self_protection", login_user="adm", session_role="boss"
+    )
+    assert "could not" in result.msg
+    assert "statement" not in result
+
+
+@pytest.mark.versions(min=16)
+def test_admin_that_comes_from_a_retired_role_only_is_told_before(db: Database) -> None:
+    db.sql("CREATE ROLE old; CREATE ROLE grp; GRANT grp TO old WITH ADMIN OPTION")
+    adm = db.admin("old")
+    db.sql("SET ROLE old; GRANT grp TO adm WITH ADMIN OPTION; RESET ROLE; GRANT old TO adm WITH INHERIT TRUE")
+    db.fails("retirements: [{role: old}]", "insufficient_privilege", "by memberships that the plan takes away", **adm)
+
+
+def test_a_digest_covers_every_object_that_is_destroyed(db: Database) -> None:
+    db.sql("CREATE ROLE old; CREATE SCHEMA s")
+    db.sql(*(f"CREATE TABLE s.t{n:03}(); ALTER TABLE s.t{n:03} OWNER TO old" for n in range(40)))
+    want = {"retirements": [{"role": "old", "drop_owned": True}]}
+    approved = db.reconcile(want, check=True).plan_digest
+    db.sql("DROP TABLE s.t030; CREATE TABLE s.t030(); ALTER TABLE s.t030 OWNER TO old")
+    db.fails(want, "plan_changed", expected_digest=approved)
+    db.converge(want)
+
+
+def test_why_a_claimed_role_stays_is_said(db: Database) -> None:
+    db.sql("CREATE ROLE tmp_a LOGIN; CREATE ROLE tmp_b SUPERUSER; CREATE ROLE g; CREATE ROLE tmp_c; GRANT g TO tmp_c")
+    with db.connect("tmp_a"):
+        result = db.reconcile("scope: {roles: ['tmp_*']}", check=True)
+    assert [warning.split(": ", 1)[1] for warning in result.warnings] == [
+        "role tmp_a matches scope.roles and is not dropped: it has 1 open session",
+        "role tmp_b matches scope.roles and is not dropped: it is a superuser",
+        "role tmp_c matches scope.roles and is not dropped: it is a member of a group outside the manifest",
+    ]

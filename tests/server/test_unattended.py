@@ -378,3 +378,10 @@ def test_a_rehearsal_needs_the_roles_of_other_runs(db: Database) -> None:
     manifest = {**APP, "memberships": [{"role": "app", "members": [{"name": "later"}]}], "assume_roles": ["later"]}
     assert db.reconcile(manifest, check=True).changed
     assert db.reconcile(manifest, check=True, rehearse=True).error_code == "object_missing"
+
+
+def test_a_warning_of_somebodys_trigger_is_no_collision(db: Database) -> None:
+    db.sql("CREATE FUNCTION bad() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'beware'; END$$")
+    db.sql("CREATE EVENT TRIGGER bad ON ddl_command_end WHEN tag IN ('GRANT') EXECUTE FUNCTION bad(); CREATE SCHEMA s")
+    grant = {"role": "r", "privileges": ["USAGE"], "object": {"type": "schema", "name": "s"}}
+    db.fails({"roles": [{"name": "r"}], "grants": [grant]}, "server_error", "beware", check_too=False)

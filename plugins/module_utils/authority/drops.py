@@ -14,7 +14,7 @@ OPTION (user.c, pg_shdepend.c and alter.c in PostgreSQL; measured on 14 to 18).
 
 from __future__ import annotations
 
-from typing import AbstractSet, Dict, Iterable, List, Sequence, Set, Tuple, Union
+from typing import AbstractSet, Dict, Iterable, List, Optional, Sequence, Set, Tuple, Union
 
 from ..belongings import OWNER, listed
 from ..changes import Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember, Revoke
@@ -104,7 +104,7 @@ class _Judge:
             if schema is not None and not self._creates(heir, "schema", schema.name, schema.acl):
                 message = f"{heir.name} lacks CREATE on schema {schema.name}, where {role.name} owns something"
                 hint = hints.compose("GRANT CREATE ON SCHEMA {} TO {}", schema.name, heir)
-                yield self._problem(change, heir, message, hint)
+                yield self._problem(change, heir, message, hint, f"schema {schema.name}")
         database = self._state.databases.get(self._state.server.database_oid)
         creators: Dict[RoleRef, Set[str]] = {}
         if "pg_namespace" in owned:
@@ -131,7 +131,7 @@ class _Judge:
                         "server of it"
                     )
                     hint = hints.compose("GRANT USAGE ON FOREIGN DATA WRAPPER {} TO {}", wrapper.name, heir)
-                    yield self._problem(change, heir, message, hint)
+                    yield self._problem(change, heir, message, hint, f"foreign_data_wrapper {wrapper.name}")
         special = [item.label for item in self._state.belongings.special if item.role == role.oid]
         special += [
             label
@@ -193,7 +193,8 @@ class _Judge:
                 f"it does not have: {listed(named, len(named))}"
             )
             hint = self._membership(ref, "inherit")
-            yield self._problem(change, role, message, f"{hint.rstrip('.')}; or let {ref.name} revoke it.")
+            hint = f"{hint.rstrip('.')}; or let {ref.name} revoke it."
+            yield self._problem(change, role, message, hint, named[0])
 
     # ---- DROP ROLE, and sessions -------------------------------------------------------------------------------------
 
@@ -233,9 +234,10 @@ class _Judge:
         return hints.membership(self._executor, other, option, self._state)
 
     @staticmethod
-    def _problem(change: Change, role: RoleRef, message: str, hint: str) -> Problem:
+    def _problem(change: Change, role: RoleRef, message: str, hint: str, about: Optional[str] = None) -> Problem:
+        """``about``: an object of this database. Otherwise it is about a role, and the same in every database."""
         source = change.source if isinstance(change, (ReassignOwned, DropOwned, DropRole)) else ""
-        return hints.problem(role, f"role {role.name}", message, hint, source)
+        return hints.problem(role, about or f"role {role.name}", message, hint, source)
 
 
 def _is_about(change: Union[Grant, Revoke], kind: str, name: str, privilege: str) -> bool:

@@ -82,7 +82,14 @@ def _addition_problem(change: AddMember, state: State, powers: Powers) -> Option
         return refused
     if change.grantor is None:
         if powers.best_admin(executor.oid, group.oid) is not None:
-            return None
+            if not change.unfounded:
+                return None
+            return _problem(
+                change,
+                f"{executor.name} has ADMIN OPTION on {group.name} only by memberships that the plan takes away, so it "
+                f"cannot grant that of {change.member.name} again",
+                hints.admin_option(executor, group, state.server.version, powers),
+            )
         return _problem(
             change,
             f"{executor.name} has ADMIN OPTION on {group.name} only through roles that it does not inherit",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import AbstractSet, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
-from ..changes import AddMember, Change, Grant, LendUsage, RemoveMember
+from ..changes import AddMember, Change, DropRole, Grant, LendUsage, RemoveMember
 from ..privileges import PUBLIC_OID
 from ..state import FIRST_ASSUMED, Membership, RoleRef, State
 
@@ -78,6 +78,9 @@ class Powers:
                 del self._rows[key]
             elif key in self._rows:
                 self._rows[key] = _with_options(self._rows[key], {str(change.option): False})
+        elif isinstance(change, DropRole):
+            gone = change.role.oid
+            self._rows = {key: row for key, row in self._rows.items() if gone not in (row.group, row.member)}
         elif isinstance(change, Grant) and change.target.kind == "schema" and "USAGE" in change.privileges:
             self._usage.update((item.name, change.grantee.oid) for item in change.target.objects)
 

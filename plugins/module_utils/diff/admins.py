@@ -180,12 +180,12 @@ def _granted(
     """The change with its grantor, and with all that the statement has to say about that grantor's row."""
     executor = state.server.current_user
     grantor = BOOTSTRAP_OID if state.roles[executor].superuser else executor
-    named = False
+    named = unfounded = False
     if grantor != BOOTSTRAP_OID:
-        able = (role for role in acting if (change.group.oid, role) in holders and role != BOOTSTRAP_OID)
+        able = [role for role in acting if (change.group.oid, role) in holders and role != BOOTSTRAP_OID]
         # Without any, the executor may not do it at all, which is said elsewhere.
-        grantor = next(able, executor)
-        named = grantor != executor
+        grantor = able[0] if able else executor
+        named, unfounded = grantor != executor, not able
     elif state.roles[change.member.oid].createrole and any(row.automatic for row in rows):
         # In the member's own name as createrole_self_grant does: a superuser's would rewrite the automatic row itself.
         grantor, named = change.member.oid, True
@@ -194,7 +194,7 @@ def _granted(
         # A new row beside the others must not bring more than what is missing; an old one keeps what is not named.
         mine = any(row.grantor == grantor for row in rows)
         options = {name: options.get(name, False) for name in OPTIONS if options.get(name) or not mine}
-    return replace(change, options=options, grantor=state.ref(grantor) if named else None)
+    return replace(change, options=options, grantor=state.ref(grantor) if named else None, unfounded=unfounded)
 
 
 # ---- in what order -------------------------------------------------------------------------------------------------

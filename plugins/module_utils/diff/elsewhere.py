@@ -17,7 +17,7 @@ from typing import AbstractSet, Dict, List, Mapping, Sequence, Set, Tuple, Union
 
 from ..authority.drops import drop_authority
 from ..authority.powers import Powers
-from ..belongings import NAMED, OWNER, Belongings
+from ..belongings import NAMED, OWNER, Belongings, mark
 from ..changes import AddMember, Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember, Revoke
 from ..drops import drop_problems
 from ..policy import Policy
@@ -86,7 +86,12 @@ def problems_elsewhere(
     before = Powers(first)
     for name, other in state.elsewhere.items():
         judged = _judged(name, changes, replace(other, roles=state.roles), before)
-        problems += [_in_database(name, problem) for problem in judged if problem not in known]
+        # What is about a role is the same everywhere, and told once.
+        problems += [
+            _in_database(name, problem)
+            for problem in judged
+            if problem not in known or not (problem.object or "").startswith("role ")
+        ]
     return problems
 
 
@@ -113,6 +118,7 @@ def emptying_changes(database: str, found: Belongings, changes: Sequence[Change]
                     policies=found.policies.get(change.role.oid, ()),
                     destroyed=tuple(labels[:NAMED]),
                     destroyed_count=count,
+                    destroyed_mark=mark([] if inherited else owned),
                     database=database,
                 )
             )

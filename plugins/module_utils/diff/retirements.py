@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
 
-from ..belongings import NAMED, OWNER, Ties, listed
+from ..belongings import NAMED, OWNER, Ties, mark
 from ..changes import DropOwned, DropRole, ReassignOwned, RetirementChange
 from ..filters import is_ignored
 from ..policy import Policy
@@ -93,6 +93,7 @@ def retirement_changes(policy: Policy, state: State) -> List[RetirementChange]:
                     policies=state.belongings.policies.get(oid, ()),
                     destroyed=tuple(destroyed[:NAMED]),
                     destroyed_count=0 if heir is not None else _count(oid, state),
+                    destroyed_mark="" if heir is not None else mark(_possessions(oid, state)),
                 )
             )
         changes.append(DropRole(ref, source, terminate=retirement.terminate_sessions))
@@ -158,21 +159,3 @@ def without_destroyed(policy: Policy, state: State, leaving: Leaving) -> Tuple[S
         default_acls=tuple(row for row in state.default_acls if row.owner not in leaving.swept),
     )
     return state, problems
-
-
-def retirement_warnings(changes: Iterable[object], held: Iterable[object]) -> List[str]:
-    """What DROP OWNED deletes beyond privileges, and the retirements that the mode holds back."""
-    warnings: List[str] = []
-    for change in changes:
-        if isinstance(change, DropOwned):
-            where = f" in database {change.database}" if change.database is not None else ""
-            name = change.role.name
-            if change.policies:
-                policies = listed(change.policies, len(change.policies))
-                warnings.append(f"DROP OWNED BY {name}{where} deletes row-level security policies: {policies}")
-            if change.destroyed_count:
-                objects = listed(change.destroyed, change.destroyed_count)
-                warnings.append(f"DROP OWNED BY {name}{where} destroys what nobody inherits: {objects}")
-    names = sorted(change.role.name for change in held if isinstance(change, DropRole) and not change.claimed)
-    warnings += [f"role {name} is to be retired, and the reconciliation mode holds that back" for name in names]
-    return warnings

@@ -212,7 +212,7 @@ def _attempt(
     with clock.stage("scripts"):
         scripts.write_plan(guards)
         if settings.check_mode:
-            scripts.write_undo()
+            warnings += scripts.write_undo()
     if settings.check_mode:
         warnings += [f"an apply would fail here: {problem.text}" for problem in guards]
     elif guards:

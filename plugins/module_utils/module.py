@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import math
 import os
@@ -34,6 +35,12 @@ from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shor
 from .report.result import names_of, result_of, warnings_of
 from .script_files import FILE_OPTIONS, file_problems
 from .transaction import LONGEST_WAIT, Settings
+
+#: From 2.19 on fail_json adds a traceback or a call stack unless it is given one. Before, an empty one would be
+#: announced to the user as an exception.
+_NO_TRACEBACK: Mapping[str, Any] = (
+    {"exception": ""} if "exception" in inspect.signature(AnsibleModule.fail_json).parameters else {}
+)
 
 #: How many keys of a dict the invocation shows.
 _MOST_NAMES = 100
@@ -156,7 +163,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
             self.end(Failure("manifest_invalid", masked, problems=[Problem(message=masked)]))
         # Only Ansible itself gets here. A traceback or a chain of exceptions would quote what nobody has masked.
         told = {name: self.secrets.mask(value) if isinstance(value, str) else value for name, value in details.items()}
-        told.update(msg=self.secrets.mask(msg), exception="", invocation=self.invocation())
+        told.update(msg=self.secrets.mask(msg), invocation=self.invocation(), **_NO_TRACEBACK)
         super().fail_json(**{"error_code": "internal_error", **told})
         raise SystemExit(1)  # not reached; it tells the type checker so
 
@@ -168,8 +175,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
         said = shortened(failure.message, LONGEST_TEXT)
         result = {**failure.as_result(), "msg": said, "invocation": self.invocation()}
         self._stay_exact(result)
-        # AnsibleModule's own fail_json would add the traceback of the exception being handled.
-        super().fail_json(exception="", changed=bool(failure.sql), **result)
+        super().fail_json(changed=bool(failure.sql), **result, **_NO_TRACEBACK)
         raise SystemExit(1)  # not reached; it tells the type checker so
 
     def exit_json(self, **result: Any) -> NoReturn:
@@ -241,6 +247,8 @@ def run_role_reconcile() -> None:
     """The module ``pg_role_reconcile``."""
     module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
     signals = Signals()
+    failed: Optional[Failure] = None
+    result: Dict[str, Any] = {}
     try:
         try:
             signals.listen()
@@ -248,13 +256,16 @@ def run_role_reconcile() -> None:
         finally:
             signals.ignore()
     except Interrupted as asked:
-        module.end(asked.failure)
+        failed = asked.failure
     except Failure as failure:
-        module.end(signals.cause_of(failure))
+        failed = signals.cause_of(failure)
     except ManifestInvalid as invalid:
-        module.end(_invalid(invalid))
+        failed = _invalid(invalid)
     except Exception as exc:
-        module.end(internal(exc))
+        failed = internal(exc)
+    # Not while the exception is handled, where Ansible would add its traceback.
+    if failed is not None:
+        module.end(failed)
     module.exit_json(**result)
 
 

@@ -171,11 +171,17 @@ class Scripts:
         if self.settings.plan_file:
             write("plan_file", self.settings.plan_file, plan_script(self._frame(), self.statements, refused))
 
-    def write_undo(self) -> None:
-        """Write the way back of a plan that is only looked at. Raises Failure."""
+    def write_undo(self) -> List[str]:
+        """Write the way back of a plan that is only looked at. In check mode a file that is there stays, because it may be
+        the way back from what was applied. Returns a warning then. Raises Failure.
+        """
+        path = self.settings.undo_file
+        if path and self.statements and self.settings.check_mode and os.path.lexists(path):
+            return [f"undo_file {path} is there and stays as it is: a check run changes nothing that it could undo"]
         with self.undo() as draft:
             if draft is not None:
                 draft.place()
+        return []
 
     @contextmanager
     def undo(self) -> Iterator[Optional[Draft]]:

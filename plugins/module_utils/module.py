@@ -15,7 +15,7 @@ import math
 import os
 import sys
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 

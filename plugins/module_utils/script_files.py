@@ -172,8 +172,8 @@ class Scripts:
             write("plan_file", self.settings.plan_file, plan_script(self._frame(), self.statements, refused))
 
     def write_undo(self) -> List[str]:
-        """Write the way back of a plan that is only looked at. In check mode a file that is there stays, because it may be
-        the way back from what was applied. Returns a warning then. Raises Failure.
+        """Write the way back of a plan that is only looked at. In check mode a file that is there stays, because it may
+        be the way back from what was applied. Returns a warning then. Raises Failure.
         """
         path = self.settings.undo_file
         if path and self.statements and self.settings.check_mode and os.path.lexists(path):

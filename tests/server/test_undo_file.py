@@ -452,3 +452,19 @@ def test_memberships_that_a_dropped_role_granted_come_back_from_the_executor(db:
     db.runs(undo)
     assert db.members("g") == {"m"}
     assert "the membership of m in g was granted by old; it comes back as granted by postgres" in left(undo)
+
+
+def test_a_check_run_leaves_the_way_back_of_the_last_apply_alone(table: Database, tmp_path: Path) -> None:
+    undo = tmp_path / "undo.sql"
+    assert table.reconcile(READER, undo_file=str(undo)).changed
+    way_back = undo.read_text(encoding="utf-8")
+    table.sql("REVOKE SELECT ON s.t FROM app")
+    result = table.reconcile(READER, check=True, undo_file=str(undo))
+    assert result.changed
+    assert [warning.split(": ", 1)[1] for warning in result.warnings] == [
+        f"undo_file {undo} is there and stays as it is: a check run changes nothing that it could undo"
+    ]
+    assert undo.read_text(encoding="utf-8") == way_back
+    undo.unlink()
+    assert table.reconcile(READER, check=True, undo_file=str(undo)).warnings == []
+    assert undo.exists()

@@ -53,13 +53,20 @@ def _place(path: str) -> Tuple[Any, ...]:
     try:
         found = os.stat(path)
     except (OSError, ValueError):
-        return (os.path.realpath(path) if "\0" not in path else path,)
+        try:
+            return (os.path.realpath(path),)
+        except ValueError:
+            return (path,)  # no file can have this name
     return found.st_dev, found.st_ino
 
 
 def _wrong(path: str) -> Optional[str]:
     if not os.path.isabs(path) or "\0" in path:
         return "must be an absolute path, where the module runs"
+    try:
+        os.fsencode(path)
+    except ValueError:
+        return "is not valid Unicode text"
     folder = os.path.dirname(path)
     if os.path.islink(path):
         return "is a symbolic link: name the file itself"

@@ -123,8 +123,8 @@ class AddMember:
     ``options`` holds what the statement says (``admin``, ``inherit``, ``set``); the others keep their value.
     ``grantor`` is only there where the statement must name it; else the executor, or for any superuser the bootstrap
     one, becomes the grantor. ``exists``: the member is in the group already, and ``raised`` are the options that it
-    gains; none where the grant only takes the place of one that goes. ``unfounded``: nobody whose privileges the
-    executor has keeps ADMIN OPTION on the group.
+    gains; none where the grant only takes the place of one that goes. ``unfounded``: those through whom the
+    executor has ADMIN OPTION on the group, where it keeps none of it.
     """
 
     group: RoleRef
@@ -134,7 +134,7 @@ class AddMember:
     grantor: Optional[RoleRef] = None
     exists: bool = False
     raised: FrozenSet[str] = frozenset()
-    unfounded: bool = False
+    unfounded: Tuple[RoleRef, ...] = ()
     database: Optional[str] = None
 
 

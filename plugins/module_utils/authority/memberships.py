@@ -86,8 +86,9 @@ def _addition_problem(change: AddMember, state: State, powers: Powers) -> Option
                 return None
             return _problem(
                 change,
-                f"{executor.name} has ADMIN OPTION on {group.name} only by memberships that the plan takes away, so it "
-                f"cannot grant that of {change.member.name} again",
+                f"{executor.name} has ADMIN OPTION on {group.name} only through "
+                f"{' and '.join(ref.name for ref in change.unfounded)} and the plan ends that, so it cannot grant the "
+                f"membership of {change.member.name} again",
                 hints.admin_option(executor, group, state.server.version, powers),
             )
         return _problem(

@@ -21,7 +21,7 @@ from typing import AbstractSet, Dict, List, Mapping, Optional, Sequence, Set, Tu
 
 from ..changes import AddMember, Change, MemberChange, RemoveMember
 from ..privileges import BOOTSTRAP_OID
-from ..state import Membership, State
+from ..state import Membership, RoleRef, State
 from .memberships import OPTIONS, Edge
 
 #: Group, member and grantor: one row.
@@ -64,7 +64,10 @@ def with_grantors(changes: Sequence[Change], state: State, leaving: AbstractSet[
             additions[edge] = _united(additions.get(edge, again), options)
     acting = acting_roles(state)
     holders = {place for place in _holders(groups, rows, fate) if place[1] not in leaving}
-    granted = [_granted(change, fate.staying(edge), acting, holders, state) for edge, change in additions.items()]
+    admins = [row for row in rows if row.admin]
+    granted = [
+        _granted(change, fate.staying(edge), acting, holders, admins, state) for edge, change in additions.items()
+    ]
     others = [change for change in changes if not isinstance(change, (AddMember, RemoveMember))]
     return [*others, *granted, *in_order(removals, rows, acting)]
 
@@ -175,17 +178,30 @@ def _holders(groups: AbstractSet[int], rows: Sequence[Membership], fate: _Fate) 
 
 
 def _granted(
-    change: AddMember, rows: Sequence[Membership], acting: Mapping[int, int], holders: AbstractSet[Edge], state: State
+    change: AddMember,
+    rows: Sequence[Membership],
+    acting: Mapping[int, int],
+    holders: AbstractSet[Edge],
+    admins: Sequence[Membership],
+    state: State,
 ) -> AddMember:
-    """The change with its grantor, and with all that the statement has to say about that grantor's row."""
+    """The change with its grantor, and with all that the statement has to say about that grantor's row.
+
+    ``admins``: the rows that give ADMIN now, ``holders``: who keeps it.
+    """
     executor = state.server.current_user
     grantor = BOOTSTRAP_OID if state.roles[executor].superuser else executor
-    named = unfounded = False
+    named = False
+    unfounded: Tuple[RoleRef, ...] = ()
     if grantor != BOOTSTRAP_OID:
         able = [role for role in acting if (change.group.oid, role) in holders and role != BOOTSTRAP_OID]
         # Without any, the executor may not do it at all, which is said elsewhere.
         grantor = able[0] if able else executor
-        named, unfounded = grantor != executor, not able
+        named = grantor != executor
+        if not able and BOOTSTRAP_OID not in acting:
+            losing = [row for row in admins if row.group == change.group.oid and row.member in acting]
+            through = {row.grantor if row.member == executor else row.member for row in losing}
+            unfounded = tuple(state.ref(role) for role in sorted(through))
     elif state.roles[change.member.oid].createrole and any(row.automatic for row in rows):
         # In the member's own name as createrole_self_grant does: a superuser's would rewrite the automatic row itself.
         grantor, named = change.member.oid, True

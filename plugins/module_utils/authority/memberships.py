@@ -143,7 +143,9 @@ def _not_grantor(change: Union[AddMember, RemoveMember], grantor: RoleRef, words
     )
     role = state.roles.get(grantor.oid)
     if grantor.oid == BOOTSTRAP_OID or (role is not None and role.superuser):
-        return _problem(change, message, f"{hints.SUPERUSER} Or declare the membership, so that it stays.")
+        option = change.option if isinstance(change, RemoveMember) else None
+        what = f"{option}: true for it" if option else "the membership"
+        return _problem(change, message, f"{hints.SUPERUSER} Or declare {what}, so that it stays.")
     return _problem(change, message, hints.membership(executor, grantor, "inherit", state))
 
 

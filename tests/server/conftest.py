@@ -11,6 +11,7 @@ test or a module leaves the others out. With pytest-xdist, use ``-n 2``: each wo
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "versions(min, max): the PostgreSQL versions that a test is for")
     servers.stop_on_signals()
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # Started in the background: the modules would inherit that, and tests interrupt them.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _versions(config: pytest.Config) -> list[int]:

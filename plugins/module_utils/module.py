@@ -36,12 +36,6 @@ from .report.result import names_of, result_of, warnings_of
 from .script_files import FILE_OPTIONS, file_problems
 from .transaction import LONGEST_WAIT, Settings
 
-#: From 2.19 on fail_json adds a traceback or a call stack unless it is given one. Before, an empty one would be
-#: announced to the user as an exception.
-_NO_TRACEBACK: Mapping[str, Any] = (
-    {"exception": ""} if "exception" in inspect.signature(AnsibleModule.fail_json).parameters else {}
-)
-
 #: How many keys of a dict the invocation shows.
 _MOST_NAMES = 100
 
@@ -163,7 +157,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
             self.end(Failure("manifest_invalid", masked, problems=[Problem(message=masked)]))
         # Only Ansible itself gets here. A traceback or a chain of exceptions would quote what nobody has masked.
         told = {name: self.secrets.mask(value) if isinstance(value, str) else value for name, value in details.items()}
-        told.update(msg=self.secrets.mask(msg), invocation=self.invocation(), **_NO_TRACEBACK)
+        told.update(msg=self.secrets.mask(msg), invocation=self.invocation(), **_no_traceback())
         super().fail_json(**{"error_code": "internal_error", **told})
         raise SystemExit(1)  # not reached; it tells the type checker so
 
@@ -175,7 +169,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
         said = shortened(failure.message, LONGEST_TEXT)
         result = {**failure.as_result(), "msg": said, "invocation": self.invocation()}
         self._stay_exact(result)
-        super().fail_json(changed=bool(failure.sql), **result, **_NO_TRACEBACK)
+        super().fail_json(changed=bool(failure.sql), **result, **_no_traceback())
         raise SystemExit(1)  # not reached; it tells the type checker so
 
     def exit_json(self, **result: Any) -> NoReturn:
@@ -241,6 +235,13 @@ def _told(name: str, value: Any) -> Any:
 
 def _invalid(invalid: ManifestInvalid) -> Failure:
     return Failure(invalid.code, str(invalid), problems=invalid.problems)
+
+
+def _no_traceback() -> Dict[str, Any]:
+    """What keeps fail_json from adding a traceback or a call stack, which it does from 2.19 on. Before, an empty one
+    would be announced to the user as an exception.
+    """
+    return {"exception": ""} if "exception" in inspect.signature(AnsibleModule.fail_json).parameters else {}
 
 
 def run_role_reconcile() -> None:

@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 import copy
+import decimal
 import inspect
 import json
 import math
 import os
 import sys
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -29,18 +30,25 @@ from .keys import Key, key_of
 from .manifest.spec import RUN_OPTIONS, argument_spec
 from .manifest.texts import describe, show
 from .manifest.validate import no_text
-from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
+from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address, structure
 from .policy import manifest_to_policy
 from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
 from .report.result import names_of, result_of, warnings_of
 from .script_files import FILE_OPTIONS, file_problems
 from .transaction import LONGEST_WAIT, Settings
 
+#: More digits than any number of a manifest or an option has.
+_MOST_DIGITS = 30
+
 #: How many keys of a dict the invocation shows.
 _MOST_NAMES = 100
 
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
+
+
+class _KeptFromAnsible(Exception):
+    """A number that Ansible must not see: it would compute all of its digits, or stumble over infinity."""
 
 
 class _Unreadable(Exception):
@@ -117,6 +125,8 @@ class Module(AnsibleModule):  # type: ignore[misc]
         }
         self.secrets.add_all(of_arguments(self.raw, os.environ))
         self.no_log_values.update(self.secrets.texts())
+        if any(_endless(value) for value in _numbers(self.raw)):
+            raise _KeptFromAnsible
 
     def _log_invocation(self) -> None:
         """What the system's log says of the call: how much of what was given, never a value."""
@@ -270,6 +280,42 @@ def run_role_reconcile() -> None:
     module.exit_json(**result)
 
 
+def _names_of_numbers(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, option in options.items():
+        if option["type"] == "int":
+            yield name
+        yield from _names_of_numbers(option.get("options", {}))
+
+
+#: The options, at any depth, that Ansible makes whole numbers of.
+_NUMBERS = frozenset(_names_of_numbers({**CONNECTION_OPTIONS, **argument_spec()}))
+
+
+def _numbers(raw: Mapping[str, Any]) -> Iterator[Any]:
+    """Every value that Ansible would make a whole number of. It takes text for a list or a dict where it wants one."""
+    pending: List[Any] = [raw]
+    while pending:
+        value = structure(pending.pop())
+        if isinstance(value, Mapping):
+            yield from (item for name, item in value.items() if name in _NUMBERS)
+            pending.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            pending.extend(value)
+
+
+def _endless(value: Any) -> bool:
+    """Whether Python could make a number of it that has far more digits than any number of a manifest, or no end."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if not isinstance(value, str):
+        return False
+    try:
+        number = decimal.Decimal(value)
+    except (decimal.DecimalException, ValueError):
+        return False
+    return not number.is_finite() or number.adjusted() > _MOST_DIGITS
+
+
 def _mistyped(raw: Mapping[str, Any]) -> List[Problem]:
     """Values that Ansible takes for something else, or stumbles over: a list as a text is how Python prints it."""
     options = {**CONNECTION_OPTIONS, **RUN_OPTIONS}
@@ -277,7 +323,7 @@ def _mistyped(raw: Mapping[str, Any]) -> List[Problem]:
     return [
         Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(raw[name])}")
         for name in numbers
-        if isinstance(raw.get(name), float) and not math.isfinite(raw[name])
+        if _endless(raw.get(name))
     ] + [
         Problem(path=name, message=no_text(raw[name], secret=True))
         for name, option in options.items()

@@ -684,11 +684,34 @@ def test_ansible_stumbles_over_a_number_in_the_place_of_a_dict(call: Caller) -> 
     assert found.hides(HUSH)
 
 
+ENDLESS = [float("inf"), float("-inf"), float("nan"), "inf", " -Infinity ", "NaN", "1e999999999", "9" * 40, "1E+31"]
+
+
+@pytest.mark.parametrize("value", ENDLESS)
 @pytest.mark.parametrize("name", ["lock_timeout", "max_drops", "login_port"])
-def test_ansible_stumbles_over_an_infinite_number(call: Caller, name: str) -> None:
-    found = call({**app(), name: float("inf")})
+def test_ansible_is_not_shown_a_number_without_end(call: Caller, name: str, value: Any) -> None:
+    found = call({**app(), name: value})
     assert found.result["error_code"] == "manifest_invalid"
     assert [problem["path"] for problem in found.result["problems"]] == [name]
+    assert "must be a whole number in decimal digits" in found.result["msg"]
+
+
+@pytest.mark.parametrize("value", ENDLESS)
+def test_nor_one_inside_of_the_manifest(call: Caller, value: Any) -> None:
+    found = call({"roles": [{"name": "app", "connection_limit": value}], "login_db": "app"})
+    assert found.result["error_code"] == "manifest_invalid"
+    assert [problem["path"] for problem in found.result["problems"]] == ["roles[0].connection_limit"]
+
+
+def test_nor_one_in_a_text_that_ansible_takes_for_a_dict(call: Caller) -> None:
+    found = call({"roles": ['{"name": "app", "connection_limit": "1e999999999"}'], "login_db": "app"})
+    assert found.result["error_code"] == "manifest_invalid"
+
+
+@pytest.mark.parametrize("value", [5, "5", " 5 ", "2147483"])
+def test_ordinary_numbers_may_be_text(call: Caller, server: Server, value: Any) -> None:
+    assert call({"login_db": "app", "max_drops": value}).result.get("error_code") is None
+    assert server.settings[0].max_drops == int(value)
 
 
 @pytest.mark.parametrize("name", ["statement_timeout", "lock_timeout"])

@@ -5,13 +5,14 @@
 """Poolers that give a server connection to another client after each transaction (CON-03).
 
 What a run leaves in its session is looked at everywhere. The same through a real PgBouncer needs the program: ``make``
-fetches it from Debian, and where it cannot be had the tests are skipped, with ``CI=true`` failed.
+fetches it from Debian, and where there is no apt-get the tests are skipped; where there is, ``CI=true`` makes that a failure.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -129,7 +130,7 @@ def pooled(request: pytest.FixtureRequest, server: Cluster) -> Iterator[Callable
     path = pgbouncer.program()
     if path is None:
         reason = "PgBouncer is neither installed nor fetched: make server-tests fetches it where there is apt-get"
-        if os.environ.get("CI", "").lower() in ("true", "1", "yes"):
+        if os.environ.get("CI", "").lower() in ("true", "1", "yes") and shutil.which("apt-get"):
             pytest.fail(reason)
         pytest.skip(reason)
     started: list[pgbouncer.Pooler] = []

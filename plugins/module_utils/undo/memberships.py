@@ -112,7 +112,7 @@ def members_back(plan: Plan, before: State, after: State) -> Tuple[List[Change],
         if gives:
             said = options if version >= 16 or options.get("admin") else {}
             additions.append(AddMember(refs[0], refs[1], said, "", namer.named(was), exists=exists))
-    additions.sort(key=lambda change: namer.depth(change))
+    additions.sort(key=namer.depth)
     rows = list(new.values())
     ordered = in_order(removals, rows, acting_roles(after))
     state = replace(after, memberships=tuple(rows))

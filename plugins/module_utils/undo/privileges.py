@@ -213,7 +213,8 @@ class PrivilegesBack:
         """Who a GRANT is recorded for (select_best_grantor in acl.c)."""
         if acting == owner or self._powers.is_superuser(acting):
             return owner
-        held = [row for place in {None, column} for row, option in places.get(place, {}).items() if option]
+        of = (None,) if column is None else (None, column)
+        held = [row for place in of for row, option in places.get(place, {}).items() if option]
         for role in self._powers.acts_with(acting):
             if role == owner or all(any(r[0] == role and r[1] == p for r in held) for p in privileges):
                 return role

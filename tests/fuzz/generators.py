@@ -149,7 +149,8 @@ manifest: st.SearchStrategy[dict[str, Any]] = st.one_of(st.sampled_from(SEEDS).m
 ODD_TEXTS = (
     "", " ", "x", "*", "\0", "a\0b", "\ud800", "\udfff\ud800", "\u202egrant\u202c", "\u200b", "\ufeff", "e\u0301", "\x1b[31m", "\r\n", "\t",
     "é" * 40, "x" * 64, "(", ")", "f(int", "f(int)(int)", "f(,)", '"', "'", "\\", "{profile}", "{schema}{x}", "{", "}}", "{{ x }}", "{% x %}",
-    "!vault |", "$encrypted$", "yes", "on", "null", "~", "0", "010", "1e3", "1e999999999", "inf", " -Infinity ", "nan", "12:30", "-1", "9" * 25, "٣", "PUBLIC", "none", "pg_", "pg_x",
+    "!vault |", "$encrypted$", "yes", "on", "null", "~", "0", "010", "1e3", "1e999999999", "inf", " -Infinity ", "nan",
+    "12:30", "-1", "9" * 25, "٣", "PUBLIC", "none", "pg_", "pg_x",
     "rdsadmin", "postgres", "a.b", "a[0]", "[", "[!", "[]", "[a-", "**", "?", "\U0001f600" * 16, "SCRAM-SHA-256$", "md5", "infinity ",
     "2027-02-30T00:00:00Z", "9999-12-31T23:59:59-15:59", "0001-01-01T00:00:00+15:59", "2027-01-01", "[]", "{}", '{"a": "b"}', "{'a': 1}",
     "(" * 300, "[" * 300, "{" * 300, "[[[[", "a=b", "a=b,c", 'password="x', "postgresql://u:p@h/d", "%s", "%(x)s", "{0}", "{}{}",

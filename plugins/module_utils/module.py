@@ -167,8 +167,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
             self.end(Failure("manifest_invalid", masked, problems=[Problem(message=masked)]))
         # Only Ansible itself gets here. A traceback or a chain of exceptions would quote what nobody has masked.
         told = {name: self.secrets.mask(value) if isinstance(value, str) else value for name, value in details.items()}
-        told.pop("exception", None)
-        told.update(msg=self.secrets.mask(msg), invocation=self.invocation(), **_no_traceback())
+        told.update(msg=self.secrets.mask(msg), exception="", invocation=self.invocation())
         super().fail_json(**{"error_code": "internal_error", **told})
         raise SystemExit(1)  # not reached; it tells the type checker so
 

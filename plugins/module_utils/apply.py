@@ -35,7 +35,7 @@ from . import catalog
 from .belongings import listed
 from .brakes import brake_problems
 from .catalog_ties import read_belongings
-from .changes import Change, CreateRole, CreateSchema, DropOwned, Grant, Plan, ReassignOwned, Revoke, passwords_sent
+from .changes import CreateRole, CreateSchema, DropOwned, Grant, Plan, ReassignOwned, Revoke, passwords_sent
 from .diff.passwords import PasswordOptions, record_work, verifying
 from .diff.retirements import candidates
 from .diff.targets import Lookups, qualified
@@ -168,20 +168,20 @@ def _attempt(
     with clock.stage("plan"):
         outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=not settings.writes)
     plan, problems = outcome.plan, list(outcome.problems)
-    *others, (_here, own_changes) = by_database(plan).items()
+    others = {name: changes for name, changes in by_database(plan).items() if name is not None}
     if others and settings.check_mode and settings.rehearse:
-        problems.append(cannot_rehearse(str(name) for name, _changes in others))
+        problems.append(cannot_rehearse(others))
     try:
-        first = [(str(name), changes, _composed(changes, state, settings)) for name, changes in others]
-        main = _composed(own_changes, state, settings)
-        composed = [*(statement for _name, _changes, there in first for statement in there), *main]
+        composed = composed_statements(
+            plan.changes, inventory_of(state), state.server.version, session_role=settings.session_role
+        )
         # Were it the first try's, this would be the whole plan.
         sql = [*done.sql, *_texts(composed)]
     except UnicodeEncodeError:
         if not problems:
             raise
-        first, main, composed, sql = [], [], [], []  # a name that cannot be spelt is among the problems
-    own = _texts(main)
+        composed, sql = [], []  # a name that cannot be spelt is among the problems
+    own = _texts(composed, None)
     done.plan = sql
     plan = replace(plan, changes=(*done.changes, *plan.changes))
     found = digest(state.server, options, sql)
@@ -223,8 +223,8 @@ def _attempt(
                 passwords = with_key(passwords, plan, settings)
                 replaced = hidden(connection, plan, policy, state)
             with clock.stage("elsewhere"):
-                for name, changes, there in first:
-                    texts = _texts(there)
+                for name, changes in others.items():
+                    texts = _texts(composed, name)
                     told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
                     done.add(name, changes, texts, told)
                     warnings += told
@@ -248,12 +248,9 @@ def _attempt(
     return Run(plan, tuple(sql), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
 
 
-def _composed(changes: Sequence[Change], state: State, settings: Settings) -> List[Statement]:
-    return composed_statements(changes, inventory_of(state), state.server.version, session_role=settings.session_role)
-
-
-def _texts(composed: Iterable[Statement]) -> List[str]:
-    return [statement.text for statement in composed]
+def _texts(composed: Iterable[Statement], *databases: Optional[str]) -> List[str]:
+    """The statements' texts, with ``databases`` only those that run there; None is the connected one."""
+    return [statement.text for statement in composed if not databases or statement.database in databases]
 
 
 def tidy_records(

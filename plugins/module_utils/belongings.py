@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import FrozenSet, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 #: Grantee, privilege and grantor of an entry.
 Row = Tuple[int, str, int]
@@ -25,18 +25,31 @@ NAMED = 20
 INITIAL_ACL, OWNER, ACL, POLICY = "i", "o", "a", "r"
 
 
+#: Rows that belong to a role without being objects: DROP OWNED takes them away, and REASSIGN OWNED leaves them alone.
+NO_OBJECTS = frozenset({"pg_default_acl", "pg_user_mapping"})
+
+
 def listed(names: Sequence[str], count: int) -> str:
     """The first of some names, and how many more there are."""
     rest = count - min(len(names), NAMED)
     return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def mark(possessions: Iterable[Ties]) -> str:
-    """What tells sets of objects apart that are too large to be named: nothing where they are not."""
-    places = sorted((ties.catalog, *place) for ties in possessions for place in ties.objects)
-    if len(places) <= NAMED:
-        return ""
-    return hashlib.sha256(repr(places).encode()).hexdigest()[:12]
+class Destroyed(NamedTuple):
+    """Objects that go with their owner: the first names, how many, and a mark that tells sets of objects apart which
+    are too large to be named (nothing where they are not).
+    """
+
+    names: Tuple[str, ...] = ()
+    total: int = 0
+    mark: str = ""
+
+    @classmethod
+    def of(cls, possessions: Sequence[Ties]) -> Destroyed:
+        names = [label for ties in possessions for label in ties.labels]
+        places = sorted((ties.catalog, *place) for ties in possessions for place in ties.objects)
+        mark = hashlib.sha256(repr(places).encode()).hexdigest()[:12] if len(places) > NAMED else ""
+        return cls(tuple(names[:NAMED]), sum(ties.count for ties in possessions), mark)
 
 
 @dataclass(frozen=True)

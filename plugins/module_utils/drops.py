@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from .belongings import ACL, INITIAL_ACL, NAMED, OWNER, POLICY, Held, Row, Ties, listed
+from .belongings import ACL, INITIAL_ACL, NAMED, NO_OBJECTS, OWNER, POLICY, Held, Row, Ties, listed
 from .changes import (
     AlterSchemaOwner,
     Change,
@@ -48,9 +48,6 @@ CATALOGS: Mapping[str, str] = {
     "large_object": "pg_largeobject",
     "parameter": "pg_parameter_acl",
 }
-
-#: Possessions that stay where they are when everything else is handed to an heir.
-_NOT_REASSIGNED = ("pg_user_mapping", "pg_default_acl")
 
 #: Possessions that only a superuser may have; subscriptions so until PostgreSQL 15.
 _SUPERUSERS = ("pg_foreign_data_wrapper", "pg_event_trigger")
@@ -173,7 +170,7 @@ class _Judge:
         return found
 
     def _owned(self, tie: Ties, heir: bool, swept: bool) -> List[Blocker]:
-        if tie.catalog in _NOT_REASSIGNED:
+        if tie.catalog in NO_OBJECTS:
             return [] if swept else _blockers(tie, SWEEP)
         if tie.database is None:
             return [] if heir else _blockers(tie, HEIR)
@@ -306,7 +303,7 @@ class _Judge:
         left: Dict[str, int] = defaultdict(int)
         options: Set[str] = set()
         for tie in ties:
-            owned = tie.how == OWNER and tie.catalog not in _NOT_REASSIGNED
+            owned = tie.how == OWNER and tie.catalog not in NO_OBJECTS
             if not closed and (swept or (heir and (owned or tie.how == INITIAL_ACL))):
                 continue
             sort = f"{_WORDS.get(tie.how, tie.how)} objects"

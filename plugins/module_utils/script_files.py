@@ -18,15 +18,15 @@ from .failure import Failure
 from .filters import Options
 from .plan import Outcome
 from .problems import Problem
-from .script import Frame, plan_script, undo_script
 from .state import State
 from .statements import Statement
 from .store import COMMENT_STORE
 from .transaction import Settings
-from .undo.way import undo_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+    from .script import Frame
 
 #: The options that name such a file.
 FILE_OPTIONS = ("plan_file", "undo_file")
@@ -176,6 +176,9 @@ class Scripts:
     def write_plan(self, refused: Sequence[Problem] = ()) -> None:
         """Write the plan's script, an empty plan's too. ``refused``: why an apply stops. Raises Failure."""
         if self.settings.plan_file:
+            # Imported here and below, so that a run without scripts does not pay for it.
+            from .script import plan_script
+
             write("plan_file", self.settings.plan_file, plan_script(self._frame(), self.statements, refused))
 
     def write_undo(self) -> List[str]:
@@ -200,6 +203,9 @@ class Scripts:
         if not path or (not self.statements and os.path.lexists(path)):
             yield None
             return
+        from .script import undo_script
+        from .undo.way import undo_of
+
         outcome = self.outcome
         way = undo_of(outcome.plan, self.state, outcome.after, outcome.powers, session_role=self.settings.session_role)
         draft = Draft("undo_file", path, undo_script(self._frame(), way))
@@ -209,6 +215,8 @@ class Scripts:
             draft.drop()
 
     def _frame(self) -> Frame:
+        from .script import Frame
+
         settings = self.settings
         return Frame(
             self.state,

@@ -17,16 +17,13 @@ from typing import AbstractSet, Dict, List, Mapping, Sequence, Set, Tuple, Union
 
 from ..authority.drops import drop_authority
 from ..authority.powers import Powers
-from ..belongings import NAMED, OWNER, Belongings, mark
+from ..belongings import NO_OBJECTS, OWNER, Belongings, Destroyed
 from ..changes import AddMember, Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember, Revoke
 from ..drops import drop_problems
 from ..policy import Policy
 from ..privileges import SHARED_KINDS
 from ..problems import Problem
 from ..state import FIRST_ASSUMED, RoleRef, State
-
-#: Rows that belong to a role without being objects: DROP OWNED takes them away, and REASSIGN OWNED leaves them alone.
-_NO_OBJECTS = frozenset({"pg_default_acl", "pg_user_mapping"})
 
 #: Catalogs that all databases share: what a role has there is judged with the connected database.
 _SHARED = frozenset({"pg_database", "pg_tablespace", "pg_parameter_acl", "pg_auth_members"})
@@ -103,25 +100,16 @@ def emptying_changes(database: str, found: Belongings, changes: Sequence[Change]
         if not isinstance(change, (ReassignOwned, DropOwned)) or change.database is not None:
             continue
         mine = [ties for ties in found.ties if ties.role == change.role.oid]
-        owned = [ties for ties in mine if ties.how == OWNER and ties.catalog not in _NO_OBJECTS]
+        owned = [ties for ties in mine if ties.how == OWNER and ties.catalog not in NO_OBJECTS]
         if isinstance(change, ReassignOwned):
             if owned:
                 reassigned.append(replace(change, database=database))
             continue
         inherited = any(isinstance(c, ReassignOwned) and c.role == change.role for c in changes)
-        labels = [] if inherited else [label for ties in owned for label in ties.labels]
-        count = 0 if inherited else sum(ties.count for ties in owned)
+        lost = Destroyed() if inherited else Destroyed.of(owned)
+        policies = found.policies.get(change.role.oid, ())
         if mine:
-            dropped.append(
-                replace(
-                    change,
-                    policies=found.policies.get(change.role.oid, ()),
-                    destroyed=tuple(labels[:NAMED]),
-                    destroyed_count=count,
-                    destroyed_mark=mark([] if inherited else owned),
-                    database=database,
-                )
-            )
+            dropped.append(DropOwned(change.role, change.source, policies, *lost, database=database))
     return [*reassigned, *dropped]
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Set, Tuple
 
-from ..belongings import NAMED, OWNER, Ties, mark
+from ..belongings import OWNER, Destroyed, Ties
 from ..changes import DropOwned, DropRole, ReassignOwned, RetirementChange
 from ..filters import is_ignored
 from ..policy import Policy
@@ -85,39 +85,22 @@ def retirement_changes(policy: Policy, state: State) -> List[RetirementChange]:
         if heir is not None:
             changes.append(ReassignOwned(ref, state.ref(heir), source))
         if retirement.drop_owned:
-            destroyed = () if heir is not None else _labels(oid, state)
-            changes.append(
-                DropOwned(
-                    ref,
-                    source,
-                    policies=state.belongings.policies.get(oid, ()),
-                    destroyed=tuple(destroyed[:NAMED]),
-                    destroyed_count=0 if heir is not None else _count(oid, state),
-                    destroyed_mark="" if heir is not None else mark(_possessions(oid, state)),
-                )
-            )
+            lost = Destroyed.of(_possessions(oid, state)) if heir is None else Destroyed()
+            changes.append(DropOwned(ref, source, state.belongings.policies.get(oid, ()), *lost))
         changes.append(DropRole(ref, source, terminate=retirement.terminate_sessions))
     return changes
 
 
-def _labels(oid: int, state: State) -> Sequence[str]:
-    return [label for ties in _possessions(oid, state) for label in ties.labels]
-
-
-def _count(oid: int, state: State) -> int:
-    return sum(ties.count for ties in _possessions(oid, state))
-
-
-def _possessions(oid: int, state: State) -> Iterable[Ties]:
+def _possessions(oid: int, state: State) -> List[Ties]:
     """What DROP OWNED destroys: everything owned in the connected database but default privileges, which are no
     objects.
     """
     here = state.server.database
-    return (
+    return [
         ties
         for ties in state.belongings.ties
         if ties.role == oid and ties.how == OWNER and ties.database == here and ties.catalog != "pg_default_acl"
-    )
+    ]
 
 
 def leaving_of(changes: Iterable[RetirementChange], dropped: AbstractSet[int]) -> Leaving:

@@ -45,7 +45,6 @@ from .diff.passwords import PasswordOptions, password_changes, password_problems
 from .diff.privileges import privilege_changes
 from .diff.retirements import (
     Leaving,
-    leaving_of,
     retirement_changes,
     without_destroyed,
 )
@@ -182,7 +181,8 @@ def _leaving(policy: Policy, state: State, options: Options) -> Tuple[Leaving, L
         [change for change in wanted if isinstance(change, DropRole)], Context(policy, state, options)
     )
     dropped = frozenset(change.role.oid for change in drops if isinstance(change, DropRole))
-    return leaving_of(wanted, dropped), [change for change in wanted if change.role.oid in dropped], held
+    retired = [change for change in wanted if change.role.oid in dropped]
+    return Leaving.of(retired), retired, held
 
 
 def _goes_with_role(change: Change, leaving: Leaving) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Set, Tuple
+from typing import AbstractSet, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from ..belongings import OWNER, Destroyed, Ties
-from ..changes import DropOwned, DropRole, ReassignOwned, RetirementChange
+from ..changes import Change, DropOwned, DropRole, ReassignOwned, RetirementChange
+from ..drops import Emptied
 from ..filters import is_ignored
 from ..policy import Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined, is_provider
@@ -32,6 +33,13 @@ class Leaving:
     roles: AbstractSet[int] = frozenset()
     heirs: Mapping[int, RoleRef] = field(default_factory=dict)
     swept: AbstractSet[int] = frozenset()
+
+    @classmethod
+    def of(cls, changes: Sequence[Change]) -> Leaving:
+        """Those whom these changes drop, and what they do with what is theirs in the connected database."""
+        emptied = Emptied.by(changes)
+        dropped = frozenset(change.role.oid for change in changes if isinstance(change, DropRole))
+        return cls(dropped, emptied.heirs, emptied.swept)
 
     @property
     def destroyed(self) -> FrozenSet[int]:
@@ -101,18 +109,6 @@ def _possessions(oid: int, state: State) -> List[Ties]:
         for ties in state.belongings.ties
         if ties.role == oid and ties.how == OWNER and ties.database == here and ties.catalog != "pg_default_acl"
     ]
-
-
-def leaving_of(changes: Iterable[RetirementChange], dropped: AbstractSet[int]) -> Leaving:
-    """What is to be known about the roles that really go."""
-    heirs: Dict[int, RoleRef] = {}
-    swept: Set[int] = set()
-    for change in changes:
-        if change.role.oid in dropped and isinstance(change, ReassignOwned):
-            heirs[change.role.oid] = change.heir
-        elif change.role.oid in dropped and isinstance(change, DropOwned):
-            swept.add(change.role.oid)
-    return Leaving(dropped, heirs, swept)
 
 
 def without_destroyed(policy: Policy, state: State, leaving: Leaving) -> Tuple[State, List[Problem]]:

@@ -12,8 +12,8 @@ from collections import defaultdict
 from typing import Dict, Iterator, List, Mapping, Optional, Set, Tuple, Union
 
 from ..changes import Change, CreateSchema, GrantDefault, Plan, RevokeDefault, of_sort
+from ..diff.retirements import Leaving
 from ..state import Acl, RoleRef, State, default_acl
-from .entries import Gone
 
 #: Owner, schema name or None for the global layer, and kind.
 _Layer = Tuple[RoleRef, Optional[str], str]
@@ -22,7 +22,7 @@ _Layer = Tuple[RoleRef, Optional[str], str]
 def defaults_back(plan: Plan, before: State) -> List[Change]:
     """What leads from the layers as the plan makes them to those that were found."""
     created = {change.name for change in of_sort(plan, CreateSchema)}
-    gone = Gone.of(plan).roles
+    gone = Leaving.of(plan.changes).roles
     rows: Dict[Tuple[int, Optional[str], str], Acl] = {}
     for row in before.default_acls:
         schema = None if row.schema is None else before.schemas.get(row.schema)

@@ -8,10 +8,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Dict, FrozenSet, List, Mapping, Optional, Tuple
 
-from ..changes import DropRole, Plan, ReassignOwned, of_sort
 from ..state import Acl, Entry
 
 #: Grantee, privilege and grantor of an entry.
@@ -20,27 +18,6 @@ Row = Tuple[int, str, int]
 Entries = Dict[Row, bool]
 #: An object's entries under None, and those of its columns.
 Places = Dict[Optional[str], Entries]
-
-
-@dataclass(frozen=True)
-class Gone:
-    """Roles that the plan drops: nothing is theirs again. ``heirs``: who has what they owned in this database."""
-
-    roles: FrozenSet[int] = frozenset()
-    heirs: Mapping[int, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, plan: Plan) -> Gone:
-        """Those of a plan."""
-        here = [change for change in of_sort(plan, ReassignOwned) if change.database is None]
-        return cls(
-            frozenset(change.role.oid for change in of_sort(plan, DropRole)),
-            {change.role.oid: change.heir.oid for change in here},
-        )
-
-    def owner(self, role: int) -> int:
-        """Who owns what this role owned."""
-        return self.heirs.get(role, role)
 
 
 def owned_by(places: Places, old: int, new: int) -> Places:

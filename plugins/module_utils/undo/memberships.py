@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Dict, FrozenSet, List, Mapping, Optional, Tuple
+from typing import AbstractSet, Dict, List, Mapping, Optional, Tuple
 
 from ..changes import AddMember, Change, DropRole, Plan, RemoveMember
 from ..diff.admins import acting_roles, in_order
 from ..diff.circles import without_circles
+from ..diff.retirements import Leaving
 from ..privileges import BOOTSTRAP_OID
 from ..state import Membership, RoleRef, State
-from .entries import Gone
 
 #: Group and member, and from PostgreSQL 16 on the grantor; before, a membership is one row.
 _Edge = Tuple[int, int, Optional[int]]
@@ -70,7 +70,7 @@ def members_back(plan: Plan, before: State, after: State) -> Tuple[List[Change],
     """The memberships that come back, with those that have to make room for them; those that go last; and notes."""
     if not any(isinstance(change, (AddMember, RemoveMember, DropRole)) for change in plan.changes):
         return [], [], []
-    gone = Gone.of(plan).roles
+    gone = Leaving.of(plan.changes).roles
     version = before.server.version
     # A dropped role takes its memberships along.
     lasting = [row for row in before.memberships if not {row.group, row.member} & gone]
@@ -139,7 +139,7 @@ def _within_reach(
 class _Namer:
     """In whose name a membership comes back."""
 
-    def __init__(self, before: State, after: State, gone: FrozenSet[int]) -> None:
+    def __init__(self, before: State, after: State, gone: AbstractSet[int]) -> None:
         self._before = before
         self._gone = gone
         self._after = after

@@ -33,10 +33,11 @@ from ..acls import groups_of
 from ..authority.powers import Powers
 from ..authority.privileges import authorize_privileges, label_of
 from ..changes import AlterSchemaOwner, Change, CreateSchema, Grant, Plan, Revoke, Target, of_sort
+from ..diff.retirements import Leaving
 from ..keep import merge_columns
 from ..problems import Problem
 from ..state import Acl, Object, RoleRef, State
-from .entries import Entries, Gone, Places, Row, depths, entries_of, owned_by, take_away, what_hangs
+from .entries import Entries, Places, Row, depths, entries_of, owned_by, take_away, what_hangs
 
 #: An object as changes name it: kind, OID and name. A parameter that nobody has a privilege on has no OID of its own.
 _Name = Tuple[str, int, str]
@@ -86,7 +87,7 @@ class PrivilegesBack:
         self._after = after
         self._powers = powers
         self._moved = moved
-        self._gone = Gone.of(plan)
+        self._gone = Leaving.of(plan.changes)
         self._notes: Dict[Tuple[str, str, str, str], List[str]] = {}
 
     def changes(self) -> Tuple[List[List[Change]], List[str], List[Problem]]:

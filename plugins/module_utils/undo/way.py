@@ -62,12 +62,12 @@ from ..changes import (
     SetPassword,
     of_sort,
 )
+from ..diff.retirements import Leaving
 from ..manifest.settings import elements
 from ..problems import Problem
 from ..state import RoleRef, State
 from ..statements import BATCH, Statement, composed_statements, is_spelt, role_set
 from .defaults import defaults_back
-from .entries import Gone
 from .memberships import members_back
 from .privileges import PrivilegesBack
 
@@ -231,7 +231,7 @@ def _schema_owners(
 ) -> Tuple[List[Change], Mapping[int, AlterSchemaOwner], List[str]]:
     """Schemas handed back, the plan's changes by schema, and what this login may not."""
     moved = {change.oid: change for change in of_sort(plan, AlterSchemaOwner)}
-    gone = Gone.of(plan)
+    gone = Leaving.of(plan.changes)
     left = [
         f"schema {change.name} belonged to {change.before.name}, which is dropped"
         for change in moved.values()

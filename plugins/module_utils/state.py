@@ -80,6 +80,15 @@ class Membership:
         """Whether the member granted this to itself, as ``createrole_self_grant`` does (PostgreSQL 16)."""
         return self.inherit is not None and self.grantor == self.member
 
+    def with_options(self, options: Mapping[str, bool]) -> Membership:
+        """The row once a statement has given it these options; the others keep their value."""
+        return replace(
+            self,
+            admin=options.get("admin", self.admin),
+            inherit=options.get("inherit", self.inherit),
+            set=options.get("set", self.set),
+        )
+
 
 class Entry(NamedTuple):
     """One ACL entry."""

@@ -808,6 +808,17 @@ class Background:
     def running(self) -> bool:
         return self.program.poll() is None
 
+    def waits(self, db: Database, query: str, seconds: float = 8) -> int:
+        """The number that the query finds once the module has come to where it waits."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            found = db.query(query)
+            if found:
+                return int(found[0][0])
+            assert self.running(), f"it did not wait: {self.result()}"
+            time.sleep(0.02)
+        raise AssertionError("nobody waits")
+
     def result(self, timeout: float = 60) -> Result:
         stdout, stderr = self.program.communicate(timeout=timeout)
         return parse(stdout, stderr, self.program.returncode)

@@ -22,7 +22,7 @@ import pgbouncer
 import psycopg
 import pytest
 import servers
-from harness import Cluster, Database, parse
+from harness import Background, Cluster, Database, parse
 
 KEY = {"fingerprint_key": "the key of the poolers' tests"}
 MANIFEST = """
@@ -197,15 +197,9 @@ def test_CON_03_five_runs_share_two_connections(shop: Database, pooled: Pooled) 
     shop.silent(MANIFEST, **KEY, **pooler.options)
 
 
-def wait_for_turn(db: Database, run: Any) -> int:
+def wait_for_turn(db: Database, run: Background) -> int:
     """The server connection that waits for its turn."""
-    for _attempt in range(400):
-        found = db.query("SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'advisory'")
-        if found:
-            return int(found[0][0])
-        assert run.running(), f"it did not wait: {run.result()}"
-        time.sleep(0.02)
-    raise AssertionError("nobody waits")
+    return run.waits(db, "SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'advisory'")
 
 
 def holder(db: Database) -> psycopg.Connection[Any]:

@@ -322,13 +322,7 @@ def synchronous(db: Database, names: str) -> Iterator[None]:
 
 def waiting(db: Database, run: Background) -> int:
     """The session that waits in COMMIT."""
-    for _attempt in range(600):
-        found = db.query("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-        if found:
-            return int(found[0][0])
-        assert run.running(), f"it did not wait: {run.result()}"
-        time.sleep(0.02)
-    raise AssertionError("nobody waits")
+    return run.waits(db, "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'", seconds=12)
 
 
 def says(result: Result, text: str) -> bool:

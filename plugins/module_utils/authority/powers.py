@@ -13,7 +13,7 @@ is_admin_of_role (``administers``) and select_best_admin (``best_admin``).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import AbstractSet, Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import AbstractSet, Dict, Iterable, List, Optional, Set, Tuple
 
 from ..changes import AddMember, Change, DropRole, Grant, LendUsage, RemoveMember
 from ..privileges import PUBLIC_OID
@@ -77,7 +77,7 @@ class Powers:
             if key in self._rows and change.option is None:
                 del self._rows[key]
             elif key in self._rows:
-                self._rows[key] = _with_options(self._rows[key], {str(change.option): False})
+                self._rows[key] = self._rows[key].with_options({str(change.option): False})
         elif isinstance(change, DropRole):
             gone = change.role.oid
             self._rows = {key: row for key, row in self._rows.items() if gone not in (row.group, row.member)}
@@ -90,7 +90,7 @@ class Powers:
         if self._state.server.version >= 16:
             # What the statement does not say: INHERIT as the member's attribute, and SET.
             row = replace(row, inherit=self._state.roles[change.member.oid].inherit, set=True)
-        return _with_options(self._rows.get(self._key(row), row), change.options)
+        return self._rows.get(self._key(row), row).with_options(change.options)
 
     def grantor_of(self, group: int) -> int:
         """Who a membership that the executor grants is recorded for."""
@@ -213,12 +213,3 @@ class Powers:
 def is_assumed(role: int) -> bool:
     """Whether the role stands in for one that another run makes: nobody knows yet who may do what with it."""
     return role <= FIRST_ASSUMED
-
-
-def _with_options(row: Membership, options: Mapping[str, bool]) -> Membership:
-    return replace(
-        row,
-        admin=options.get("admin", row.admin),
-        inherit=options.get("inherit", row.inherit),
-        set=options.get("set", row.set),
-    )

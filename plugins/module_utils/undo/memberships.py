@@ -39,7 +39,7 @@ def _rows_after(plan: Plan, after: State) -> Dict[_Edge, Membership]:
             if version >= 16:
                 fresh = replace(fresh, inherit=after.roles[change.member.oid].inherit, set=True)
             old = rows.get(_edge(fresh, version))
-            row = _with(old or fresh, change.options)
+            row = (old or fresh).with_options(change.options)
             if version < 16 and row != old:
                 row = replace(row, grantor=grantor)
             rows[_edge(row, version)] = row
@@ -48,17 +48,8 @@ def _rows_after(plan: Plan, after: State) -> Dict[_Edge, Membership]:
             if change.option is None:
                 rows.pop(edge, None)
             elif edge in rows:
-                rows[edge] = _with(rows[edge], {change.option: False})
+                rows[edge] = rows[edge].with_options({change.option: False})
     return rows
-
-
-def _with(row: Membership, options: Mapping[str, bool]) -> Membership:
-    return replace(
-        row,
-        admin=options.get("admin", row.admin),
-        inherit=options.get("inherit", row.inherit),
-        set=options.get("set", row.set),
-    )
 
 
 def _options(row: Membership) -> Dict[str, bool]:
@@ -132,7 +123,7 @@ def _within_reach(
     for edge in [edge for edge in was if edge not in rows]:
         row = namer.instead(was[edge])
         own = rows.get(_edge(row, version), row)
-        rows[_edge(row, version)] = _with(own, {name: True for name, value in _options(row).items() if value})
+        rows[_edge(row, version)] = own.with_options({name: True for name, value in _options(row).items() if value})
     return rows
 
 

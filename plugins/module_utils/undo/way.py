@@ -190,7 +190,7 @@ def _refused(problem: Problem) -> str:
 
 def _drops(keyword: str, names: Sequence[str]) -> List[Statement]:
     return [
-        Statement(
+        Statement.of(
             sql.SQL("DROP {} {}").format(
                 sql.SQL(keyword), sql.SQL(", ").join([sql.Identifier(name) for name in names[start : start + BATCH]])
             )

@@ -31,10 +31,11 @@ try:
 except ImportError:  # the module reports the missing library before it gets here
     pass
 
-from . import catalog
 from .belongings import listed
 from .brakes import brake_problems
-from .catalog_ties import read_belongings
+from .catalog.cluster import read_cluster, read_settings
+from .catalog.objects import read_attributes, read_named, read_objects, read_routine_types, read_stakes
+from .catalog.transactions import read_access, read_synchronous
 from .changes import CreateRole, CreateSchema, DropOwned, Grant, Plan, ReassignOwned, Revoke, passwords_sent
 from .diff.passwords import PasswordOptions, record_work, verifying
 from .diff.retirements import candidates
@@ -201,7 +202,7 @@ def _attempt(
         *_about_passwords(plan, state, settings),
     ]
     with clock.stage("guard"):
-        if sql and state.server.synchronous and not catalog.read_synchronous(connection):
+        if sql and state.server.synchronous and not read_synchronous(connection):
             warnings.append(ALONE)
         guards = [
             *_guards(connection, plan, policy, options, state),
@@ -285,7 +286,7 @@ def check_access(connection: Connection[Any], session_role: Optional[str], sql: 
     """Raise Failure where the login is locked out of this database, or out of its session_role, by something that the
     plan could not know (``protection.locked_out`` has looked at the plan).
     """
-    connects, sets = catalog.read_access(connection, session_role)
+    connects, sets = read_access(connection, session_role)
     if connects and sets:
         return
     lost = f"set session_role {session_role}" if connects else "connect to this database"
@@ -318,21 +319,23 @@ def inspect(
     """
     databases = [rule.name for rule in policy.rules if rule.kind == "database" and rule.name is not None]
     verifiers_of = sorted(policy.roles) if passwords.update == "on_drift" else []
-    state = catalog.read_cluster(connection, databases, verifiers_of)
+    state = read_cluster(connection, databases, verifiers_of)
     if cluster is not None and cluster != state.server.system_identifier:
         found = state.server.system_identifier or "one that may not be asked for its identifier"
         message = f"This is the cluster {found}, not {cluster}"
         raise Failure("wrong_cluster", message, problems=[Problem(path="expected_system_identifier", message=message)])
     scope = scope_of(policy, (schema.name for schema in state.schemas.values()), state.server.database)
     inspected = [schema.oid for schema in state.schemas.values() if schema.name in scope.inspected]
-    groups, default_acls = catalog.read_objects(connection, inspected)
-    named, untrusted = catalog.read_named(connection, _names_outside(policy, state.server.version))
+    groups, default_acls = read_objects(connection, inspected)
+    named, untrusted = read_named(connection, _names_outside(policy, state.server.version))
     asked = settings_asked(policy, state)
     if asked:
-        state = replace(state, settings=catalog.read_settings(connection, asked))
+        state = replace(state, settings=read_settings(connection, asked))
     state = replace(state, groups=groups, named=named, default_acls=default_acls)
     leaving = candidates(policy, state) if options.mode == "authoritative" else {}
     if leaving:
+        from .catalog.ties import read_belongings
+
         destroyed = [state.role_oid(entry.name) for entry in policy.retirements.values() if entry.destroys]
         belongings = read_belongings(connection, leaving, [oid for oid in destroyed if oid is not None])
         state = replace(state, belongings=belongings)
@@ -357,7 +360,7 @@ def _columns(connection: Connection[Any], policy: Policy, state: State) -> Mappi
     schemas = {state.schema_named(str(rule.schema)) for rule in policy.rules if rule.columns}
     if not names:
         return {}
-    return catalog.read_attributes(connection, sorted(s.oid for s in schemas if s is not None), sorted(names))
+    return read_attributes(connection, sorted(s.oid for s in schemas if s is not None), sorted(names))
 
 
 def _routines(connection: Connection[Any], policy: Policy, state: State) -> Lookups:
@@ -378,7 +381,7 @@ def _routines(connection: Connection[Any], policy: Policy, state: State) -> Look
             types.setdefault(qualified(text, str(schema)) or text, str(schema))
     types.update(dict.fromkeys(type_texts(text for text, _schema in wanted)))
     try:
-        routines, oids = catalog.read_routine_types(connection, schemas, names, types)
+        routines, oids = read_routine_types(connection, schemas, names, types)
     except psycopg.Error as exc:
         raise of_problems(_unreadable_types(connection, policy, exc)) from None
     return Lookups({oid: arguments for oid, _schema, _name, arguments in routines}, oids)
@@ -393,7 +396,7 @@ def _unreadable_types(connection: Connection[Any], policy: Policy, error: psycop
             continue
         for text in type_texts([str(rule.name)]):
             try:
-                catalog.read_routine_types(connection, [], [], {text: None})
+                read_routine_types(connection, [], [], {text: None})
             except psycopg.Error as exc:
                 problems.append(
                     Problem(
@@ -428,7 +431,7 @@ def _about_the_server(state: State) -> List[str]:
 def _guards(connection: Connection[Any], plan: Plan, policy: Policy, options: Options, state: State) -> List[Problem]:
     lost = undeclared_losers(plan, policy, options, state)
     roles = roles_at_stake(plan, lost)
-    stakes = catalog.read_stakes(connection, roles) if roles else {}
+    stakes = read_stakes(connection, roles) if roles else {}
     return guard_problems(plan, lost, state, stakes)
 
 

@@ -16,9 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
-from . import catalog
 from .belongings import OWNER
-from .catalog_ties import read_belongings
+from .catalog.cluster import read_cluster
 from .changes import Change, DropOwned, DropRole, Plan, ReassignOwned
 from .diff.elsewhere import emptied_elsewhere, emptying_changes, only_there
 from .diff.retirements import candidates
@@ -145,8 +144,10 @@ def _begun(database: str, main: Connection[Any], settings: Settings) -> Iterator
 
 
 def _read(connection: Connection[Any], database: str, refs: Sequence[RoleRef], policy: Policy) -> State:
+    from .catalog.ties import read_belongings
+
     destroyed = [ref.oid for ref in refs if policy.retirements[ref.name].destroys]
-    state = catalog.read_cluster(connection, [])
+    state = read_cluster(connection, [])
     found = read_belongings(connection, [ref.oid for ref in refs], destroyed)
     return replace(state, belongings=only_there(found, database))
 

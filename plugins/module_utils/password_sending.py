@@ -17,7 +17,8 @@ try:
 except ImportError:  # the module reports the missing library before it gets here
     pass
 
-from . import catalog, store
+from . import store
+from .catalog.cluster import read_role_oids
 from .changes import Plan, SetPassword, passwords_sent
 from .diff.passwords import PasswordOptions, declared, hashed_by_server, record_work
 from .failure import Failure
@@ -107,7 +108,7 @@ def remember(connection: Connection[Any], plan: Plan, policy: Policy, state: Sta
     Up to three round trips, none where nothing is to be written.
     """
     new = [change.role.name for change in plan.changes if isinstance(change, SetPassword) and change.created]
-    created = catalog.read_role_oids(connection, new) if new else {}
+    created = read_role_oids(connection, new) if new else {}
     work = record_work(plan.changes, policy, state, passwords, created)
     if not work:
         return False

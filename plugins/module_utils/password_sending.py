@@ -137,3 +137,20 @@ def remember(connection: Connection[Any], plan: Plan, policy: Policy, state: Sta
         }
     send(connection, [*plain, *replaced], replaced=replaced)
     return True
+
+
+def tidy_records(
+    connection: Connection[Any], plan: Plan, policy: Policy, state: State, passwords: PasswordOptions
+) -> List[str]:
+    """Records that moved to another store, or whose role is gone: no part of a plan, and no reason to fail."""
+    if not record_work(plan.changes, policy, state, passwords, {}):
+        return []
+    connection.execute("SAVEPOINT records")
+    try:
+        remember(connection, plan, policy, state, passwords)
+    except Failure as failure:
+        if connection.closed:
+            raise
+        connection.execute("ROLLBACK TO records")
+        return [f"the fingerprints of passwords could not be tidied up: {failure.message}"]
+    return []

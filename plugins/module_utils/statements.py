@@ -11,7 +11,6 @@ Composed with ``psycopg.sql`` only, without a connection, so the same changes al
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import re
 from collections import defaultdict
@@ -45,7 +44,7 @@ from .changes import (
     SetPassword,
     Value,
 )
-from .manifest.model import Instant
+from .instants import instant
 from .masking import MASK
 from .privileges import KINDS, PUBLIC_OID
 from .state import Object, RoleRef, State
@@ -227,25 +226,6 @@ def role(ref: RoleRef) -> Any:
 
 def _roles(refs: Iterable[RoleRef]) -> Any:
     return sql.SQL(", ").join([role(ref) for ref in refs])
-
-
-def instant(value: Instant) -> str:
-    """A point in time as PostgreSQL reads it under any DateStyle and TimeZone."""
-    if isinstance(value, str):
-        return value
-    try:
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=value)
-    except OverflowError:
-        # Only the catalog can hold such a one, so it is for people to read, never for the server.
-        return "after the year 9999" if value > 0 else "before the year 1"
-    return moment.isoformat(sep=" ") + "+00"
-
-
-def is_spelt(value: object) -> bool:
-    """Whether a point in time has a spelling: the catalog can hold some that only the server can write."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        return True
-    return -62135596800_000_000 <= value < 253402300800_000_000
 
 
 def _attributes(attributes: Mapping[str, Value]) -> Any:

@@ -15,7 +15,6 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils import password_sending, store
-from ansible_collections.pg_access.reconcile.plugins.module_utils.apply import _about_passwords
 from ansible_collections.pg_access.reconcile.plugins.module_utils.catalog import queries
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import Change, CommentRole, Plan, SetPassword
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.passwords import (
@@ -23,6 +22,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.passwords
     declared,
     fingerprint_of,
 )
+from ansible_collections.pg_access.reconcile.plugins.module_utils.execution import _about_passwords
 from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import Failure
 from ansible_collections.pg_access.reconcile.plugins.module_utils.masking import Secrets
 from ansible_collections.pg_access.reconcile.plugins.module_utils.password_sending import hidden, remember, with_key

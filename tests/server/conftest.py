@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -76,6 +77,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = kept
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """A property gets other examples on each version, the same ones in each run."""
+    test = getattr(item, "obj", None)
+    version = getattr(item, "callspec", None) and item.callspec.params.get("server")  # type: ignore[attr-defined]
+    if version and hypothesis.is_hypothesis_test(test) and os.environ.get("PROPERTIES") != "long":
+        hypothesis.seed(version)(test)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

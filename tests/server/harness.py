@@ -485,8 +485,8 @@ class Database:
         for script in scripts:
             self.connection.execute(script)
 
-    def query(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        return self.connection.execute(query, parameters or None).fetchall()
+    def query(self, query: str, *parameters: Any, prepare: bool | None = None) -> list[tuple[Any, ...]]:
+        return self.connection.execute(query, parameters or None, prepare=prepare).fetchall()
 
     def value(self, query: str, *parameters: Any) -> Any:
         rows = self.query(query, *parameters)
@@ -578,7 +578,7 @@ class Database:
     def snapshot(self) -> dict[str, str]:
         """Owners, ACLs, roles with their passwords, memberships, comments and settings, and the fingerprint records."""
         # Planned once for a session: planning takes longer than running it.
-        rows: list[tuple[Any, ...]] = self.connection.execute(_SNAPSHOT.format(acl=_Acl()), prepare=True).fetchall()
+        rows = self.query(_SNAPSHOT.format(acl=_Acl()), prepare=True)
         rows += [(f"record {oid}", record) for oid, record in self.records().items()]
         found: dict[str, str] = {}
         for key, value in sorted(rows):

@@ -25,10 +25,9 @@ import pytest
 from harness import COLLECTIONS, Cluster, Database, Runner, link_collection
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
-from test_properties import seeded
 
 LONG = os.environ.get("PROPERTIES") == "long"
-EXAMPLES = int(os.environ.get("AUTHORITY_EXAMPLES", "2000" if LONG else "100"))
+EXAMPLES = int(os.environ.get("AUTHORITY_EXAMPLES", "2000" if LONG else "250"))
 
 EXECUTOR = "exe"
 ROLES = [EXECUTOR, "boss", "g", "h", 'Odd "n"', "o"]
@@ -273,7 +272,6 @@ def test_what_is_foretold_is_what_the_server_does(server: Cluster, runner: Runne
     connection = database.connect()
     seen: Counter[str] = Counter()
 
-    @seeded(server.version)
     @settings(
         max_examples=EXAMPLES,
         derandomize=not LONG,

@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
     """A property gets other examples on each version, the same ones in each run."""
-    test = getattr(item, "obj", None)
+    test: Any = getattr(item, "obj", None)
     version = getattr(item, "callspec", None) and item.callspec.params.get("server")  # type: ignore[attr-defined]
     if version and hypothesis.is_hypothesis_test(test) and os.environ.get("PROPERTIES") != "long":
         hypothesis.seed(SEEDS.get(version, version))(test)

@@ -272,7 +272,10 @@ def lint(job: Job) -> None:
         ((*mypy, "tools"), ROOT),
         ((*mypy, *RELAXED, "-p", f"{package}.tests.unit"), collection.parents[2]),
         # Outside of Ansible's tree the collection is not there to be seen.
-        *(((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT) for folder in ("tests/server", "tests/fuzz")),
+        *(
+            ((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT)
+            for folder in ("tests/server", "tests/fuzz", "tests/bench")
+        ),
     ]
     failed = []
     for (program, *words), place in steps:

@@ -1,0 +1,11 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The tools that the benchmark shows beside the collection."""
+
+from __future__ import annotations
+
+from rivals.protocol import Command, Rival, Target
+
+__all__ = ["Command", "Rival", "Target"]

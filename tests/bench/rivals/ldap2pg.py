@@ -25,24 +25,26 @@ _FILE = "ldap2pg.yml"
 #: The last release in Python. It imports pkg_resources, which newer setuptools do not have.
 _PACKAGES = ["ldap2pg == 5.9", "psycopg2-binary", "setuptools < 81"]
 
-#: What it calls the privileges of the scenario; None stands for a custom one.
-_NAMES: dict[str, dict[str, str | None]] = {
-    "table": {"SELECT": "__select_on_all_tables__", "INSERT": None, "UPDATE": None, "DELETE": None},
-    # Part of what "all tables" are.
-    "view": {},
-    "sequence": {"USAGE": "__usage_on_all_sequences__", "SELECT": "__select_on_all_sequences__"},
-    "function": {"EXECUTE": "__execute_on_all_functions__"},
+#: What it calls privileges of the scenario. The others are custom ones.
+_NAMES = {
+    ("table", "SELECT"): "__select_on_all_tables__",
+    ("sequence", "USAGE"): "__usage_on_all_sequences__",
+    ("sequence", "SELECT"): "__select_on_all_sequences__",
+    ("function", "EXECUTE"): "__execute_on_all_functions__",
 }
 
 
-def custom(privileges: list[str]) -> dict[str, str]:
-    """A privilege on all tables of a schema, but not on its views: one statement for all of them."""
-    names, quoted = ", ".join(privileges), ", ".join(f"'{name}'" for name in privileges)
+def custom(privilege: str) -> dict[str, str]:
+    """A privilege on all tables of a schema, but not on its views: one statement for all of them.
+
+    Each stands alone: what it found for another one that shares a privilege would be revoked.
+    """
 
     def every_table(verb: str, preposition: str) -> str:
         return (
             "DO $do$ BEGIN EXECUTE (\n"
-            f"  SELECT '{verb} {names} ON TABLE ' || string_agg(oid::regclass::text, ', ') || ' {preposition} {{role}}'\n"
+            f"  SELECT '{verb} {privilege} ON TABLE ' || string_agg(oid::regclass::text, ', ')"
+            f" || ' {preposition} {{role}}'\n"
             "  FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = '{schema}'::regnamespace\n"
             "); END $do$"
         )
@@ -53,9 +55,9 @@ def custom(privileges: list[str]) -> dict[str, str]:
       FROM pg_class JOIN pg_namespace AS nsp ON nsp.oid = relnamespace
       WHERE relkind IN ('r', 'p') AND nspname <> 'information_schema' AND nspname !~ '^pg_'
     )
-    SELECT nspname, rolname, count(*) = {len(privileges)} * min(tables) AS "full"
+    SELECT nspname, rolname, count(*) = min(tables) AS "full"
     FROM relations CROSS JOIN aclexplode(relacl) AS entry JOIN pg_roles AS role ON role.oid = grantee
-    WHERE privilege_type IN ({quoted}) AND grantee <> relowner
+    WHERE privilege_type = '{privilege}' AND grantee <> relowner
     GROUP BY nspname, rolname"""
     return {
         "type": "nspacl",
@@ -69,21 +71,18 @@ def configuration(scenario: Scenario, database: str) -> dict[str, Any]:
     """The end state: an alias with the privileges of each profile, a rule for each role."""
     privileges: dict[str, Any] = {}
     for profile, rights in PROFILES.items():
-        known, alone = ["__usage_on_schemas__"], []
-        for kind, names in rights.items():
-            for name in names:
-                if kind == "view" and name in rights["table"]:
+        names = ["__usage_on_schemas__"]
+        for kind, kind_rights in rights.items():
+            for right in kind_rights:
+                # All tables of a schema include its views.
+                if kind == "view" and right in rights["table"]:
                     continue
-                own = _NAMES[kind][name]
-                if own:
-                    known.append(own)
-                else:
-                    alone.append(name)
-        if alone:
-            key = f"{'_'.join(alone).lower()}_on_plain_tables"
-            privileges[key] = custom(alone)
-            known.append(key)
-        privileges[profile] = known
+                name = _NAMES.get((kind, right))
+                if name is None:
+                    name = f"{right.lower()}_on_plain_{kind}s"
+                    privileges[name] = custom(right)
+                names.append(name)
+        privileges[profile] = names
     return {
         "version": 5,
         "postgres": {

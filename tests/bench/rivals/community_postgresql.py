@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from scenario import PROFILES, Scenario
 
-from rivals.fetching import Unavailable, environment, run
+from rivals.fetching import Unavailable, environment, run, version_of
 from rivals.protocol import Command, Target
 
 #: So many items are timed.
@@ -184,8 +184,9 @@ class CommunityPostgresql:
                 "manifest = json.loads((place / 'community' / 'postgresql' / 'MANIFEST.json').read_text())\n"
                 "print(manifest['collection_info']['version'])"
             )
-            version = run(self._programs / "python", "-c", script).strip()
-            core = run(self._programs / "python", "-c", "import ansible.release as r; print(r.__version__)").strip()
+            question = "The question for the collection's version"
+            version = run(question, self._programs / "python", "-c", script).strip()
+            core = version_of(self._programs, "ansible-core")
         except Unavailable as failure:
             self.why = f"{failure}."
             return None
@@ -239,5 +240,10 @@ class CommunityPostgresql:
     def _seconds(self, command: Command) -> float:
         """How long a run without items takes."""
         start = time.monotonic()
-        run(*command.arguments, cwd=command.cwd, environment={**os.environ, **command.environment})
+        run(
+            "A playbook without items",
+            *command.arguments,
+            cwd=command.cwd,
+            environment={**os.environ, **command.environment},
+        )
         return time.monotonic() - start

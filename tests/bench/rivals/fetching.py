@@ -13,16 +13,16 @@ from pathlib import Path
 #: A tool that cannot be had by then is shown as such.
 SECONDS = 1800
 
-#: The end of what a failing command said.
-_TAIL = 300
+#: Lines of what a failing command said.
+_TAIL = 20
 
 
 class Unavailable(Exception):
-    """A tool cannot be had here. The text says why."""
+    """A tool cannot be had here. The text says why, for a table that everybody reads."""
 
 
-def run(*command: str | Path, cwd: Path | None = None, environment: dict[str, str] | None = None) -> str:
-    """Run a command and return what it printed."""
+def run(what: str, *command: str | Path, cwd: Path | None = None, environment: dict[str, str] | None = None) -> str:
+    """Run a command and return what it printed. `what` says what it is for."""
     words = [str(word) for word in command]
     try:
         done = subprocess.run(
@@ -37,12 +37,14 @@ def run(*command: str | Path, cwd: Path | None = None, environment: dict[str, st
             timeout=SECONDS,
         )
     except OSError as error:
-        raise Unavailable(f"{Path(words[0]).name} cannot be run ({error.strerror})") from error
+        raise Unavailable(f"{what} failed: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise Unavailable(f"{Path(words[0]).name} took more than {SECONDS // 60} minutes") from error
+        raise Unavailable(f"{what} took more than {SECONDS // 60} minutes") from error
     if done.returncode:
-        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise Unavailable(f"{Path(words[0]).name} failed ({' '.join(lines)[-_TAIL:]})")
+        # This names places and hosts, which is nothing for the table.
+        for line in (done.stdout + done.stderr).splitlines()[-_TAIL:]:
+            print(line, file=sys.stderr)
+        raise Unavailable(f"{what} failed with exit code {done.returncode}")
     return done.stdout
 
 
@@ -56,9 +58,10 @@ def environment(folder: Path, *installs: list[str]) -> Path:
     if stamp.exists() and stamp.read_text() == wanted:
         return programs
     stamp.unlink(missing_ok=True)
-    run(sys.executable, "-m", "venv", "--clear", folder)
+    what = f"The installation of {folder.name}"
+    run(what, sys.executable, "-m", "venv", "--clear", folder)
     for words in installs:
-        run(programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words)
+        run(what, programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words)
     stamp.write_text(wanted)
     return programs
 
@@ -66,4 +69,4 @@ def environment(folder: Path, *installs: list[str]) -> Path:
 def version_of(programs: Path, package: str) -> str:
     """The version of an installed package."""
     script = f"import importlib.metadata as m; print(m.version({package!r}))"
-    return run(programs / "python", "-c", script).strip()
+    return run(f"The question for the version of {package}", programs / "python", "-c", script).strip()

@@ -122,9 +122,7 @@ class Ldap2Pg:
             self._programs = environment(folder / "ldap2pg", _PACKAGES)
             return version_of(self._programs, "ldap2pg")
         except Unavailable as failure:
-            self.why = (
-                f"{failure}. Its library python-ldap is compiled with OpenLDAP's headers (libldap-dev, libsasl2-dev)."
-            )
+            self.why = f"{failure}. Its library is compiled with OpenLDAP's headers (libldap-dev and libsasl2-dev)."
             return None
 
     def write(self, scenario: Scenario, target: Target) -> None:

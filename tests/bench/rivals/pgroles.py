@@ -52,10 +52,13 @@ class PgRoles:
         self._program = place / "bin" / "pgroles"
         try:
             if not self._program.exists():
-                # Two cores at most, and only when nothing else wants them: it compiles for many minutes.
-                run("nice", "-n", "19", "cargo", "install", _CRATE, "--version", _VERSION, "--locked",
-                    "--jobs", "2", "--quiet", "--root", place)  # fmt: skip
-            return run(self._program, "--version").split()[-1]
+                # At most two cores, and only while nothing else wants them: it compiles for many minutes.
+                run(
+                    "The compilation of pgroles",
+                    *("nice", "-n", "19", "cargo", "install", _CRATE, "--version", _VERSION),
+                    *("--locked", "--jobs", "2", "--quiet", "--root", place),
+                )
+            return run("The question for the version of pgroles", self._program, "--version").split()[-1]
         except Unavailable as failure:
             self.why = f"{failure}."
             return None

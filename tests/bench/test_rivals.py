@@ -247,10 +247,9 @@ def test_a_tool_that_cannot_be_had_says_why(
     program = tmp_path / "fails"
     program.write_text("#!/bin/sh\necho no answer from registry.example >&2\nexit 7\n")
     program.chmod(0o755)
-    (tmp_path / "nice").symlink_to(program)
+    (tmp_path / "cargo").symlink_to(program)
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setenv("PATH", str(tmp_path))
-    # The shell of the failing program is found by its path.
     assert rival.install(tmp_path / "cache") is None
     assert rival.why.startswith("The ")
     assert "failed with exit code 7." in rival.why

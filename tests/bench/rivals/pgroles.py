@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -52,12 +53,14 @@ class PgRoles:
         self._program = place / "bin" / "pgroles"
         try:
             if not self._program.exists():
-                # At most two cores, and only while nothing else wants them: it compiles for many minutes.
+                # Hundreds of crates: what an interrupted compilation has done is kept for the next one.
+                built = place / "target"
                 run(
                     "The compilation of pgroles",
-                    *("nice", "-n", "19", "cargo", "install", _CRATE, "--version", _VERSION),
-                    *("--locked", "--jobs", "2", "--quiet", "--root", place),
+                    *("cargo", "install", _CRATE, "--version", _VERSION, "--locked", "--quiet"),
+                    *("--jobs", "2", "--root", place, "--target-dir", built),
                 )
+                shutil.rmtree(built)
             return run("The question for the version of pgroles", self._program, "--version").split()[-1]
         except Unavailable as failure:
             self.why = f"{failure}."

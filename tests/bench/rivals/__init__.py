@@ -6,6 +6,16 @@
 
 from __future__ import annotations
 
+from rivals.community_postgresql import CommunityPostgresql
+from rivals.ldap2pg import Ldap2Pg
+from rivals.pgroles import PgRoles
+from rivals.pgsesame import PgSesame
 from rivals.protocol import Command, Rival, Target
 
-__all__ = ["Command", "Rival", "Target"]
+
+def all_rivals() -> list[Rival]:
+    """One of each, in the order of the tables."""
+    return [PgSesame(), PgRoles(), Ldap2Pg(), CommunityPostgresql()]
+
+
+__all__ = ["Command", "Rival", "Target", "all_rivals"]

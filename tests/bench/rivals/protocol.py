@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -46,14 +46,20 @@ class Command:
     #: Added to the environment of the benchmark.
     environment: dict[str, str]
     cwd: Path
-    #: Measured seconds times this are the seconds shown.
+    #: Where only a part is run: how often that part fits into the whole.
     scale: float = 1.0
+    #: Seconds of a run that do not grow with what is done, such as those in which the tool starts. They are not scaled.
+    fixed: float = 0.0
     #: Of how many items the measured run consists, where it is scaled; otherwise 0.
     items: int = 0
     #: False where only a part is done.
     check_end_state: bool = True
     #: Exit codes of a run that did what it was asked to.
-    exit_codes: frozenset[int] = field(default=frozenset({0}))
+    exit_codes: frozenset[int] = frozenset({0})
+
+    def shown(self, measured: float) -> float:
+        """The seconds that the tables show for the seconds that a run took."""
+        return self.fixed + max(0.0, measured - self.fixed) * self.scale
 
 
 class Rival(Protocol):
@@ -63,6 +69,8 @@ class Rival(Protocol):
     name: str
     #: Why `install` returned None, as a sentence.
     why: str
+    #: What a reader has to know about the numbers, as a sentence. May be empty.
+    note: str
 
     def install(self, folder: Path) -> str | None:
         """Fetch the tool into the folder, unless it is there. Returns its version, or None where it cannot be had."""

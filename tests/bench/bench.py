@@ -15,7 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,14 +27,12 @@ from delay import Line
 from inspection import check_result, describe_wire, too_many_locks
 from machine import machine, versions
 from measure import LIMIT, Failed
+from names import AS_SENT, COLLECTION, PSQL, PYTHON, far
 from programs import Address, Program, answer, as_sent, module, psql, python_floor, write_script
 from report import write
 from rivals import Rival, Target
 from sizes import DELAYS, GRANTS, HUGE, Settings, locks_for, scenario, settings
 from store import Round, Sample, Store, key
-
-#: Names of tools in the results.
-COLLECTION, AS_SENT, PSQL, PYTHON = "collection", "collection as sent", "psql", "python"
 
 #: What a tool is made ready with, and what it is.
 Entry = tuple[str, Program]
@@ -103,7 +101,7 @@ class Bench:
         began = time.monotonic()
         huge = case.size >= HUGE
         locks = locks_for(version, case)
-        with Cluster(version, case, None if huge else locks, say=self.say) as cluster:
+        with Cluster(version, case, None if huge else locks, self.say, thorough=not self.settings.quick) as cluster:
             self.store.note(f"server {version}", cluster.version_text())
             self.store.note(f"locks {version}/{size}", locks)
             if huge and locks:
@@ -117,8 +115,9 @@ class Bench:
     def works(self, cluster: Cluster, addresses: dict[int, Address], huge: bool) -> None:
         case, near, name = cluster.scenario, addresses[0], f"{cluster.version}/{cluster.scenario.name}"
         work = places.BENCH / "work" / name.replace("/", "-")
+        newest = cluster.version == max(self.settings.versions)
         apply_script = write_script(work / "apply.sql", case.shortest_sql())
-        far = {} if huge else {delay: address for delay, address in addresses.items() if delay}
+        distant = {delay: address for delay, address in addresses.items() if delay}
 
         # From an empty state. What a run says on the wire comes first: it also warms the byte code.
         self.once(f"wire plan {name}", lambda: describe_wire(cluster, "plan"))
@@ -127,17 +126,15 @@ class Bench:
         )
         if not huge:
             self.once(f"wire apply {name}", lambda: describe_wire(cluster, "apply"))
-        entries = [
-            (COLLECTION, module(case, near)),
-            *((f"{COLLECTION} {delay} ms", module(case, address)) for delay, address in far.items()),
-        ]
+        entries = [(COLLECTION, module(case, near))]
         if not huge:
+            entries += [(far(COLLECTION, delay), module(case, address)) for delay, address in distant.items()]
             entries.append((PSQL, psql(near, apply_script)))
         self.rounds(cluster, "apply", entries, self.settings.rounds_of(case, "apply"))
-        if far and cluster.version == max(self.settings.versions) and not self.settings.quick:
+        if not huge and newest and not self.settings.quick:
             # psql waits for each answer.
-            distant = [(f"{PSQL} {delay} ms", psql(address, apply_script)) for delay, address in far.items()]
-            self.rounds(cluster, "apply", distant, 1, "apply far psql")
+            waiting = [(far(PSQL, delay), psql(address, apply_script)) for delay, address in distant.items()]
+            self.rounds(cluster, "apply", waiting, 1, "apply far psql")
 
         # From the end state.
         count = self.settings.rounds_of(case, "idle")
@@ -148,7 +145,7 @@ class Bench:
             entries = [
                 (COLLECTION, module(case, near)),
                 (AS_SENT, as_sent(case, near, work / "sent")),
-                *((f"{COLLECTION} {delay} ms", module(case, address)) for delay, address in far.items()),
+                *((far(COLLECTION, delay), module(case, address)) for delay, address in distant.items()),
                 (PSQL, psql(near, idle_script)),
                 (PYTHON, python_floor()),
             ]
@@ -157,7 +154,7 @@ class Bench:
             count = self.settings.rounds_of(case, "drift")
             self.rounds(cluster, "drift plan", [(COLLECTION, module(case, near, check=True))], count)
             self.rounds(cluster, "drift apply", [(COLLECTION, module(case, near))], count)
-            if cluster.version == max(self.settings.versions):
+            if newest:
                 self.others(cluster, near, work)
 
     def once(self, name: str, find: Callable[[], dict[str, object]]) -> dict[str, object]:
@@ -230,14 +227,9 @@ STATES: dict[str, tuple[Callable[[Cluster], None], bool, Callable[[Cluster], Non
 def lines(cluster: Cluster) -> Iterator[dict[int, Address]]:
     """The server, near and far: by milliseconds of delay."""
     near = {0: Address(cluster.host, cluster.port)}
-    far = [(delay, Line(cluster.socket, delay / 1000)) for delay in DELAYS]
-    for _delay, line in far:
-        line.__enter__()
-    try:
-        yield {**near, **{delay: Address("127.0.0.1", line.port) for delay, line in far}}
-    finally:
-        for _delay, line in far:
-            line.__exit__()
+    with ExitStack() as stack:
+        distant = {delay: stack.enter_context(Line(cluster.socket, delay / 1000)) for delay in DELAYS}
+        yield {**near, **{delay: Address("127.0.0.1", line.port) for delay, line in distant.items()}}
 
 
 def installed(store: Store, wanted: Settings) -> dict[str, Rival]:

@@ -51,15 +51,26 @@ class WrongEnd(Exception):
 
 
 class Cluster:
-    """A server with one scenario's objects. ``locks``: max_locks_per_transaction, None for the default."""
+    """A server with one scenario's objects.
+
+    ``locks``: max_locks_per_transaction, None for the default. ``thorough``: with fsync, and as new before each
+    measurement; without, for a look at whether all of it works.
+    """
 
     def __init__(
-        self, version: int, scenario: Scenario, locks: int | None = None, say: Callable[[str], None] = print
+        self,
+        version: int,
+        scenario: Scenario,
+        locks: int | None = None,
+        say: Callable[[str], None] = print,
+        *,
+        thorough: bool = True,
     ) -> None:
         self.version = version
         self.scenario = scenario
         self.locks = locks
         self._say = say
+        self._thorough = thorough
         #: "empty", "done", or "" where only restoring helps.
         self.state = ""
         self._wanted: frozenset[Row] | None = None
@@ -74,9 +85,10 @@ class Cluster:
                 for statement in self.scenario.objects():
                     connection.execute(statement)
                 connection.execute("CHECKPOINT")
-                # From here on as everywhere. To sync the empty files of thousands of tables would take minutes.
-                connection.execute("ALTER SYSTEM SET fsync = on")
-                connection.execute("SELECT pg_reload_conf()")
+                if self._thorough:
+                    # From here on as everywhere. To sync the empty files of thousands of tables would take minutes.
+                    connection.execute("ALTER SYSTEM SET fsync = on")
+                    connection.execute("SELECT pg_reload_conf()")
             self.state = "empty"
             self.compact()
         except BaseException:
@@ -127,6 +139,8 @@ class Cluster:
 
     def compact(self) -> None:
         """Leave no tool the dead rows of the one before, nor its dirty pages."""
+        if not self._thorough:
+            return
         with self.connect() as connection:
             for catalog in _WRITTEN:
                 connection.execute(f"VACUUM FULL ANALYZE pg_catalog.{catalog}")
@@ -171,6 +185,8 @@ class Cluster:
 
     def settle(self) -> None:
         """The state is what it is; statistics and pages are fresh."""
+        if not self._thorough:
+            return
         with self.connect() as connection:
             for catalog in _WRITTEN:
                 connection.execute(f"VACUUM ANALYZE pg_catalog.{catalog}")

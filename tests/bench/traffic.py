@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass, field
 
@@ -23,12 +24,12 @@ class Statement:
     @property
     def literal(self) -> str:
         """The statement with its values in their places."""
-        text = self.text
-        # The highest first: $1 is the beginning of $10.
-        for number in range(len(self.values), 0, -1):
-            value = self.values[number - 1]
-            text = text.replace(f"${number}", "NULL" if value is None else "'" + value.replace("'", "''") + "'")
-        return text
+
+        def literal(match: re.Match[str]) -> str:
+            value = self.values[int(match[1]) - 1]
+            return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+
+        return re.sub(r"\$(\d+)", literal, self.text) if self.values else self.text
 
 
 @dataclass

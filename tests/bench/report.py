@@ -110,7 +110,8 @@ class Page:
             "reached": table(
                 ("asked", "reached", ""), ((target.asked, target.reached, verdict(target)) for target in self.reached)
             ),
-            "picture": "![Seconds by number of tables, for a run with nothing to do and for an apply](benchmarks.svg)",
+            "picture": "![Seconds by number of tables, for a run with nothing to do and for an apply](benchmarks.svg)\n\n"
+            "All numbers: [benchmarks.json](benchmarks.json).",
             "idle": self.work("idle", [(OWN, COLLECTION), ("as Ansible sends it", AS_SENT)], self.idle_floors()),
             "apply": self.work("apply", [(OWN, COLLECTION)], [("psql, by hand", PSQL)]),
             "plan": self.work("plan", [(OWN, COLLECTION)], []),

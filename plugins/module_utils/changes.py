@@ -16,7 +16,7 @@ transaction of that database.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Type, TypeVar, Union
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple, Type, TypeVar, Union
 
 from .manifest.model import Instant
 from .state import Object, RoleRef
@@ -386,3 +386,21 @@ class Plan:
     warnings: Tuple[str, ...] = ()
     managed: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
     ready: Tuple[str, ...] = ()
+
+
+class Emptied(NamedTuple):
+    """What a plan's own statements do for the roles that it drops, in one database. None is the connected one."""
+
+    heirs: Mapping[int, RoleRef]
+    swept: FrozenSet[int]
+
+    @classmethod
+    def by(cls, changes: Iterable[Change], database: Optional[str] = None) -> Emptied:
+        heirs: Dict[int, RoleRef] = {}
+        swept: Set[int] = set()
+        for change in changes:
+            if isinstance(change, ReassignOwned) and change.database == database:
+                heirs[change.role.oid] = change.heir
+            elif isinstance(change, DropOwned) and change.database == database:
+                swept.add(change.role.oid)
+        return cls(heirs, frozenset(swept))

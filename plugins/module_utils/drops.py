@@ -20,9 +20,8 @@ from .belongings import ACL, INITIAL_ACL, NAMED, NO_OBJECTS, OWNER, POLICY, Held
 from .changes import (
     AlterSchemaOwner,
     Change,
-    DropOwned,
     DropRole,
-    ReassignOwned,
+    Emptied,
     RemoveMember,
     Revoke,
     RevokeDefault,
@@ -65,24 +64,6 @@ class Blocker(NamedTuple):
 
     label: Optional[str]
     option: Optional[str]
-
-
-class Emptied(NamedTuple):
-    """What a plan's own statements do for the roles that it drops, in one database. None is the connected one."""
-
-    heirs: Mapping[int, RoleRef]
-    swept: FrozenSet[int]
-
-    @classmethod
-    def by(cls, changes: Iterable[Change], database: Optional[str] = None) -> Emptied:
-        heirs: Dict[int, RoleRef] = {}
-        swept: Set[int] = set()
-        for change in changes:
-            if isinstance(change, ReassignOwned) and change.database == database:
-                heirs[change.role.oid] = change.heir
-            elif isinstance(change, DropOwned) and change.database == database:
-                swept.add(change.role.oid)
-        return cls(heirs, frozenset(swept))
 
 
 def drop_problems(changes: Sequence[Change], state: State) -> List[Problem]:

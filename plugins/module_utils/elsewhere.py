@@ -13,17 +13,15 @@ that empty one role in two databases wait for each other, because both change th
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
-from . import catalog
 from .belongings import OWNER
-from .catalog_ties import read_belongings
+from .catalog.cluster import read_cluster
 from .changes import Change, DropOwned, DropRole, Plan, ReassignOwned
 from .diff.elsewhere import emptied_elsewhere, emptying_changes, only_there
 from .diff.retirements import candidates
 from .failure import Failure
-from .notices import swept_away
 from .policy import Policy
 from .problems import Problem
 from .state import RoleRef, State
@@ -34,30 +32,6 @@ if TYPE_CHECKING:
 
 # The same postmaster: a host's name may lead to several servers, and a pooler's database to any.
 _IDENTITY = "SELECT current_database(), (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8"
-
-
-@dataclass
-class Done:
-    """What is committed in other databases, whatever becomes of the rest of the run."""
-
-    databases: List[str] = field(default_factory=list)
-    changes: List[Change] = field(default_factory=list)
-    sql: List[str] = field(default_factory=list)
-    warnings: List[str] = field(default_factory=list)
-    #: The whole plan of the last try.
-    plan: List[str] = field(default_factory=list)
-
-    def of(self, failure: Failure) -> Failure:
-        """What a failure of the run is, once something is committed."""
-        return failure.partially_applied(self.databases, self.sql, self.plan) if self.sql else failure
-
-    def add(self, database: str, changes: Sequence[Change], sql: Iterable[str], warnings: Iterable[str]) -> None:
-        """Take note of a commit."""
-        if database not in self.databases:
-            self.databases.append(database)
-        self.changes.extend(changes)
-        self.sql.extend(sql)
-        self.warnings.extend([*swept_away(changes), *warnings])
 
 
 def by_database(plan: Plan) -> Dict[Optional[str], List[Change]]:
@@ -145,8 +119,10 @@ def _begun(database: str, main: Connection[Any], settings: Settings) -> Iterator
 
 
 def _read(connection: Connection[Any], database: str, refs: Sequence[RoleRef], policy: Policy) -> State:
+    from .catalog.ties import read_belongings
+
     destroyed = [ref.oid for ref in refs if policy.retirements[ref.name].destroys]
-    state = catalog.read_cluster(connection, [])
+    state = read_cluster(connection, [])
     found = read_belongings(connection, [ref.oid for ref in refs], destroyed)
     return replace(state, belongings=only_there(found, database))
 

@@ -22,7 +22,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .apply import reconcile
 from .connection import CONNECTION_OPTIONS, address, connect, is_private, place_of, require_psycopg
-from .diff.passwords import PasswordOptions, key_problem
+from .diff.passwords import PasswordOptions
 from .failure import Failure, internal, of_problems
 from .filters import Options
 from .interruption import Interrupted, Signals
@@ -34,7 +34,6 @@ from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, ope
 from .policy import manifest_to_policy
 from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
 from .report.result import names_of, result_of, warnings_of
-from .script_files import FILE_OPTIONS, file_problems
 from .transaction import LONGEST_WAIT, Settings
 
 #: More digits than any number of a manifest or an option has.
@@ -370,11 +369,14 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     file = None if "fingerprint_key_file" in mistyped else params["fingerprint_key_file"]
     key, problems = key_of(module.raw, file, os.environ)
     wrong += [*problems, *_out_of_range(params)]
-    files = {name: None if name in mistyped else params[name] for name in FILE_OPTIONS}
+    files = {name: None if name in mistyped else params[name] for name in ("plan_file", "undo_file")}
     others = ("fingerprint_key_file", "ssl_key", "ssl_cert", "ca_cert")
     given = [(name, None if name in mistyped else params[name]) for name in others]
     given += [("manifest_files", path) for path in params["manifest_files"] or () if isinstance(path, str)]
-    wrong += file_problems(files, given)
+    if any(files.values()):
+        from .script_files import file_problems
+
+        wrong += file_problems(files, given)
     try:
         policy = manifest_to_policy(module.raw, module.secrets)
     except ManifestInvalid as invalid:
@@ -384,6 +386,8 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     module.vouch(lambda: policy.named_roles)
     passwords = _password_options(params, key)
     if passwords.update == "on_change":
+        from .password_checks import key_problem
+
         missing = key_problem(policy, passwords, readable=False)
         if missing is not None:
             raise of_problems([missing])

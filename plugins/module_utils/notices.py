@@ -17,10 +17,10 @@ from typing import Dict, Iterable, List, Sequence, Set, Tuple
 from .belongings import listed
 from .changes import AlterRole, Change, DropOwned, DropRole, RemoveMember, Revoke, RevokeDefault, Withheld, weight
 from .filters import is_undeclared
+from .instants import instant
 from .policy import Policy
 from .scope import Scope
 from .state import RoleRef, State
-from .statements import instant
 
 #: How long before its declared expiry a role is warned about, in microseconds.
 EXPIRY_NOTICE = 14 * 24 * 3600 * 1_000_000

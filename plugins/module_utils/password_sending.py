@@ -17,7 +17,8 @@ try:
 except ImportError:  # the module reports the missing library before it gets here
     pass
 
-from . import catalog, store
+from . import store
+from .catalog.cluster import read_role_oids
 from .changes import Plan, SetPassword, passwords_sent
 from .diff.passwords import PasswordOptions, declared, hashed_by_server, record_work
 from .failure import Failure
@@ -107,7 +108,7 @@ def remember(connection: Connection[Any], plan: Plan, policy: Policy, state: Sta
     Up to three round trips, none where nothing is to be written.
     """
     new = [change.role.name for change in plan.changes if isinstance(change, SetPassword) and change.created]
-    created = catalog.read_role_oids(connection, new) if new else {}
+    created = read_role_oids(connection, new) if new else {}
     work = record_work(plan.changes, policy, state, passwords, created)
     if not work:
         return False
@@ -136,3 +137,20 @@ def remember(connection: Connection[Any], plan: Plan, policy: Policy, state: Sta
         }
     send(connection, [*plain, *replaced], replaced=replaced)
     return True
+
+
+def tidy_records(
+    connection: Connection[Any], plan: Plan, policy: Policy, state: State, passwords: PasswordOptions
+) -> List[str]:
+    """Records that moved to another store, or whose role is gone: no part of a plan, and no reason to fail."""
+    if not record_work(plan.changes, policy, state, passwords, {}):
+        return []
+    connection.execute("SAVEPOINT records")
+    try:
+        remember(connection, plan, policy, state, passwords)
+    except Failure as failure:
+        if connection.closed:
+            raise
+        connection.execute("ROLLBACK TO records")
+        return [f"the fingerprints of passwords could not be tidied up: {failure.message}"]
+    return []

@@ -6,77 +6,44 @@
 
 """Policy and state in, plan out: the pure part of the pipeline in the order in which it happens.
 
-Roles and schemas come first, because privileges are decided on the state that they will have made.
+Roles and schemas come first, because privileges are decided on the state that they will have made. What differs is
+found here; whether it may and can be done is asked in ``feasibility``, which a run with nothing to do never loads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
+from typing import Iterable, List, Optional, Tuple
 
-from .authority.defaults import authorize_defaults
-from .authority.drops import drop_authority
-from .authority.memberships import authorize_members
-from .authority.powers import Powers
-from .authority.privileges import authorize_privileges, label_of
-from .authority.roles import role_problems
-from .authority.schemas import authorize_schemas
 from .changes import (
-    AddMember,
     Change,
     CreateRole,
     DropRole,
-    Grant,
     Plan,
     RemoveMember,
     RetirementChange,
     Revoke,
     RevokeDefault,
-    SetConfig,
-    Target,
+    SetPassword,
     Withheld,
 )
 from .diff.admins import with_grantors
 from .diff.circles import without_circles
 from .diff.defaults import default_changes
-from .diff.elsewhere import problems_elsewhere, with_elsewhere
 from .diff.memberships import membership_changes, option_problems
-from .diff.passwords import PasswordOptions, password_changes, password_problems, store_changes
+from .diff.passwords import PasswordOptions, declared, password_changes, store_changes
 from .diff.privileges import privilege_changes
-from .diff.retirements import (
-    Leaving,
-    retirement_changes,
-    without_destroyed,
-)
+from .diff.retirements import Leaving, retirement_changes, without_destroyed
 from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_role_changes
 from .diff.schemas import schema_changes, with_schema_changes
 from .diff.targets import Lookups, bind
-from .drops import drop_problems
-from .filters import Context, Options, apply_filters, names_ignored_role, override, wait_for_owner
-from .grantors import settle
-from .keep import merge_columns, with_columns
+from .filters import Context, Options, apply_filters, override, wait_for_owner
+from .keep import merge_columns
 from .notices import access_raised, claims, expiring, few, held_retirements, login_lost, swept_away, undeclared_lost
+from .outcome import Differences, Outcome
 from .policy import Policy
-from .problems import Problem
-from .protection import disarming, locked_out
 from .scope import Scope
-from .setting_checks import forbidden_settings, missing_settings
-from .state import RoleRef, State
-from .store import COMMENT_STORE
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A plan, or what stands in its way before the first statement.
-
-    ``after``: the state with the plan's roles and schemas. ``powers``: who may act as whom when privileges are granted
-    and revoked.
-    """
-
-    plan: Plan
-    problems: Tuple[Problem, ...]
-    after: State
-    powers: Powers
+from .setting_checks import missing_settings
+from .state import State
 
 
 def make_plan(
@@ -90,88 +57,100 @@ def make_plan(
     check_mode: bool = False,
 ) -> Outcome:
     """What would have to be done so that the state is as the policy says, and what of it is held back."""
-    problems = missing_roles(policy, state, check_mode=check_mode) + missing_settings(policy, state)
-    if check_mode:
-        state = with_assumed_roles(policy, state)
-
     passwords = passwords or PasswordOptions()
-    wanted: List[Change] = list(role_changes(policy, state))
-    created = [change.role for change in wanted if isinstance(change, CreateRole)]
-    wanted += password_changes(policy, state, passwords, created)
-    roles, withheld = apply_filters(wanted, Context(policy, state, options))
-    roles += store_changes(roles, policy, state, passwords)
-    problems += password_problems(roles, policy, state, passwords)
-    after = with_role_changes(state, roles)
-    leaving, retired, held_drops = _leaving(policy, after, options)
-    drops = [change for change in retired if isinstance(change, DropRole)]
-    # The first problem gives the failure its code, and this one says what the others would only follow from.
-    arms = disarming(roles, () if options.mode == "additive" else withheld, state, after, drops)
-    problems = arms + problems
-    powers = Powers(after, first=state)
-    in_comments = passwords.keyed and passwords.store == COMMENT_STORE
-    forbidden = role_problems(roles, after, powers, fingerprints_in_comments=in_comments)
-    # Who is disarmed lacks the right only because of that.
-    problems += [problem for problem in forbidden if problem.role not in {arm.role for arm in arms}]
-    withheld += held_drops
-    problems += option_problems(policy, after)
-    members, held = apply_filters(membership_changes(policy, after), Context(policy, after, options))
-    withheld += [item for item in held if not _goes_with_role(item.change, leaving)]
-    members, circles = without_circles(with_grantors(members, after, leaving.roles), after)
-    problems += [*circles, *_ignored_members(members, Context(policy, after, options))]
-    members, forbidden, powers = authorize_members(members, after, powers)
-    problems += forbidden
+    found = differences(policy, state, scope, lookups, options, passwords, check_mode=check_mode)
+    if found.nothing_to_judge:
+        changes: Tuple[Change, ...] = ()
+        problems, powers = found.problems, None
+    else:
+        from .feasibility import judge
 
-    schemas, moves = apply_filters(schema_changes(policy, after), Context(policy, after, options))
-    withheld += moves
-    schemas, forbidden = authorize_schemas(schemas, after, powers)
-    problems += forbidden
-    after = with_schema_changes(after, schemas)
-    after, destroyed = without_destroyed(policy, after, leaving)
-    problems += destroyed
-
-    rules, missing = bind(policy, after, lookups)
-    problems += missing
-    objects, onward, warnings = privilege_changes(policy, after, scope, rules, lookups, leaving)
-    defaults, too_late = default_changes(policy, after, scope)
-    problems += too_late
-    privileges, held = apply_filters([*objects, *defaults], Context(policy, after, options, leaving.roles))
-    withheld += [item for item in held if not _swept(item.change, leaving)]
-    privileges, waiting = wait_for_owner(privileges, moves)
-    withheld += waiting
-    privileges, suppressed = override(privileges, policy)
-
-    powers = powers.after(privileges, after)
-    privileges, stuck = settle(privileges, onward, after, powers)
-    problems += stuck or _ignored(privileges, Context(policy, after, options))
-    privileges, forbidden = authorize_privileges(with_columns(privileges, after), after, powers)
-    problems += forbidden
-    privileges, forbidden = authorize_defaults(privileges, after, powers)
-    problems += forbidden
-    problems += forbidden_settings(roles, state)
-    problems += locked_out([*members, *privileges, *drops], after, powers)
-
-    changes = with_elsewhere((*roles, *members, *schemas, *merge_columns(privileges), *retired), after)
-    blocked = [*drop_problems(changes, after), *drop_authority(changes, after, powers)]
-    problems += [*blocked, *problems_elsewhere(changes, after, state, blocked)]
-    problems += _unspeakable(changes)
+        changes, problems, powers = judge(found, policy, options, passwords)
+    after, withheld = found.after, found.withheld
     plan = Plan(
         changes=changes,
-        suppressed=tuple(merge_columns(suppressed)),
-        withheld=tuple(withheld),
+        suppressed=tuple(merge_columns(found.suppressed)),
+        withheld=withheld,
         warnings=(
-            *few(warnings, "objects with an owner for whom ensure: absent does nothing"),
+            *few(found.warnings, "objects with an owner for whom ensure: absent does nothing"),
             *undeclared_lost(changes, policy),
             *few(login_lost(changes), "roles lose LOGIN"),
             *few(access_raised(changes), "roles gain what the manifest does not say"),
             *few(expiring(policy, state), "roles with a valid_until that is over or near"),
             *few(claims(scope, changes, withheld), "schemas are managed only because of rules"),
             *swept_away(changes),
-            *held_retirements(held_drops, after),
+            *held_retirements(found.held_drops, after),
         ),
         managed=scope.summary(),
-        ready=_ready(policy, suppressed, withheld),
+        ready=_ready(policy, found.suppressed, withheld),
     )
-    return Outcome(plan, tuple(problems), after, powers)
+    return Outcome(plan, problems, after, powers)
+
+
+def differences(
+    policy: Policy,
+    state: State,
+    scope: Scope,
+    lookups: Lookups,
+    options: Options,
+    passwords: PasswordOptions,
+    *,
+    check_mode: bool,
+) -> Differences:
+    """What differs, after the filters, and what the manifest asks that cannot be."""
+    wrong = missing_roles(policy, state, check_mode=check_mode) + missing_settings(policy, state)
+    if check_mode:
+        state = with_assumed_roles(policy, state)
+
+    wanted: List[Change] = list(role_changes(policy, state))
+    created = [change.role for change in wanted if isinstance(change, CreateRole)]
+    wanted += password_changes(policy, state, passwords, created)
+    roles, withheld = apply_filters(wanted, Context(policy, state, options))
+    roles += store_changes(roles, policy, state, passwords)
+    if declared(policy) or any(isinstance(change, SetPassword) for change in roles):
+        from .password_checks import password_problems
+
+        wrong += password_problems(roles, policy, state, passwords)
+    with_roles = with_role_changes(state, roles)
+    leaving, retired, held_drops = _leaving(policy, with_roles, options)
+    withheld += held_drops
+
+    wrong_members = option_problems(policy, with_roles)
+    members, held = apply_filters(membership_changes(policy, with_roles), Context(policy, with_roles, options))
+    withheld += [item for item in held if not _goes_with_role(item.change, leaving)]
+    members, circles = without_circles(with_grantors(members, with_roles, leaving.roles), with_roles)
+
+    schemas, moves = apply_filters(schema_changes(policy, with_roles), Context(policy, with_roles, options))
+    withheld += moves
+    after, destroyed = without_destroyed(policy, with_schema_changes(with_roles, schemas), leaving)
+
+    rules, missing = bind(policy, after, lookups)
+    objects, onward, warnings = privilege_changes(policy, after, scope, rules, lookups, leaving)
+    defaults, too_late = default_changes(policy, after, scope)
+    privileges, held = apply_filters([*objects, *defaults], Context(policy, after, options, leaving.roles))
+    withheld += [item for item in held if not _swept(item.change, leaving)]
+    privileges, waiting = wait_for_owner(privileges, moves)
+    withheld += waiting
+    privileges, suppressed = override(privileges, policy)
+    return Differences(
+        before=state,
+        with_roles=with_roles,
+        after=after,
+        leaving=leaving,
+        roles=tuple(roles),
+        members=tuple(members),
+        schemas=tuple(schemas),
+        privileges=tuple(privileges),
+        retired=tuple(retired),
+        onward=tuple(onward),
+        suppressed=tuple(suppressed),
+        withheld=tuple(withheld),
+        held_drops=tuple(held_drops),
+        warnings=tuple(warnings),
+        wrong_roles=tuple(wrong),
+        wrong_members=(*wrong_members, *circles),
+        wrong_objects=(*destroyed, *missing, *too_late),
+    )
 
 
 def _leaving(policy: Policy, state: State, options: Options) -> Tuple[Leaving, List[RetirementChange], List[Withheld]]:
@@ -195,75 +174,6 @@ def _swept(change: Change, leaving: Leaving) -> bool:
     return isinstance(change, (Revoke, RevokeDefault)) and change.grantee.oid in leaving.swept
 
 
-def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
-    """Names that are not UTF-8, which databases of other encodings leave in a cluster: no statement spells them."""
-    names: Set[str] = set()
-    for change in changes:
-        if isinstance(change, SetConfig):
-            names.add(change.name)
-        for value in vars(change).values():
-            if isinstance(value, RoleRef):
-                names.add(value.name)
-            elif isinstance(value, Target):
-                names.add(value.schema or "")
-                names.update(item.name for item in value.objects)
-    problems: List[Problem] = []
-    for name in sorted(names):
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            shown = name.encode("utf-8", "backslashreplace").decode()
-            problems.append(
-                Problem(
-                    object=shown,
-                    message=f"the name {shown} holds bytes that are not UTF-8, so the plan cannot name it",
-                    hint="Rename it; a role can also be left alone with scope.ignore_roles.",
-                    code="not_supported",
-                )
-            )
-    return problems
-
-
-def _ignored(changes: Iterable[Change], context: Context) -> List[Problem]:
-    """What hangs on something that goes, and is a role's that no statement may name."""
-    found: Dict[Tuple[str, str], Problem] = {}
-    for change in changes:
-        if isinstance(change, (Grant, Revoke)) and names_ignored_role(change, context):
-            label, words = label_of(change), ", ".join(sorted(change.privileges))
-            found.setdefault(
-                (change.grantee.name, label),
-                Problem(
-                    role=change.grantee.name,
-                    object=label,
-                    message=f"{words} on {label} was given on to {change.grantee.name} by somebody who loses the grant "
-                    "option, and one of the roles matches scope.ignore_roles, so no statement may name it",
-                    hint="Declare the grantor's grant option, or take the role out of scope.ignore_roles.",
-                    code="dependent_privileges",
-                ),
-            )
-    return list(found.values())
-
-
-def _ignored_members(changes: Iterable[Change], context: Context) -> List[Problem]:
-    """Memberships that hang on somebody who loses ADMIN, or need an admin, and a role that no statement may name."""
-    found: Dict[Tuple[str, str], Problem] = {}
-    for change in changes:
-        if isinstance(change, (AddMember, RemoveMember)) and names_ignored_role(change, context):
-            grantor = f" through {change.grantor.name}" if change.grantor is not None else ""
-            found.setdefault(
-                (change.member.name, change.group.name),
-                Problem(
-                    role=change.member.name,
-                    object=f"role {change.group.name}",
-                    message=f"the membership of {change.member.name} in {change.group.name}{grantor} has to be granted "
-                    "or revoked, and one of the roles matches scope.ignore_roles, so no statement may name it",
-                    hint="Take the role out of scope.ignore_roles, or declare admin: true for whoever granted it.",
-                    code="dependent_privileges",
-                ),
-            )
-    return list(found.values())
-
-
 def _ready(policy: Policy, suppressed: Iterable[object], withheld: Iterable[Withheld]) -> Tuple[str, ...]:
     """Roles whose override has nothing left to hold back, not even what the mode holds back in its place."""
     busy = {change.grantee.name for change in suppressed if isinstance(change, (Revoke, RevokeDefault))}
@@ -273,24 +183,3 @@ def _ready(policy: Policy, suppressed: Iterable[object], withheld: Iterable[With
         if isinstance(item.change, (Revoke, RevokeDefault)) and item.reason in ("mode", "unknown_kind")
     }
     return tuple(name for name, desired in policy.roles.items() if desired.additive and name not in busy)
-
-
-def only_known(plan: Plan, objects: FrozenSet[int], roles: FrozenSet[int]) -> Plan:
-    """The plan without what is about objects or roles that an earlier inspection had not seen."""
-    kept: List[Change] = []
-    for change in plan.changes:
-        limited = _limited(change, objects, roles)
-        if limited is not None:
-            kept.append(limited)
-    return replace(plan, changes=tuple(kept))
-
-
-def _limited(change: Change, objects: FrozenSet[int], roles: FrozenSet[int]) -> Optional[Change]:
-    grantee = getattr(change, "grantee", None)
-    if grantee is not None and grantee.oid > 0 and grantee.oid not in roles:
-        return None
-    target = getattr(change, "target", None)
-    if target is None:
-        return change
-    known = tuple(item for item in target.objects if item.oid in objects)
-    return replace(change, target=target._replace(objects=known)) if known else None

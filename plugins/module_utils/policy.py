@@ -35,7 +35,6 @@ from .policy_checks import (
     check_memberships,
     check_retirements,
 )
-from .policy_passwords import with_passwords
 from .problems import ManifestInvalid, Problem
 
 #: The role attributes that a manifest declares, with what an omitted one means (PostgreSQL's own defaults).
@@ -198,7 +197,11 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
     report = Report(manifest)
     schemas = _schemas(manifest)
     bindings = tuple(_bindings(manifest, report))
-    roles = with_passwords(manifest, _roles(manifest, bindings, report), report)
+    roles = _roles(manifest, bindings, report)
+    if manifest.passwords or any(entry.password is not None for entry in manifest.roles):
+        from .policy_passwords import with_passwords
+
+        roles = with_passwords(manifest, roles, report)
     edges = _unite(_edges(manifest), report)
     rules = (*_direct_rules(manifest), *_profile_rules(bindings))
     default_rules = (

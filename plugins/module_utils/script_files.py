@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, Option
 
 from .failure import Failure
 from .filters import Options
-from .plan import Outcome
+from .outcome import Outcome
 from .problems import Problem
 from .state import State
 from .statements import Statement
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
     from .script import Frame
-
-#: The options that name such a file.
-FILE_OPTIONS = ("plan_file", "undo_file")
 
 
 def file_problems(paths: Mapping[str, Optional[str]], others: Iterable[Tuple[str, Optional[str]]]) -> List[Problem]:

@@ -11,7 +11,6 @@ Composed with ``psycopg.sql`` only, without a connection, so the same changes al
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import re
 from collections import defaultdict
@@ -45,7 +44,7 @@ from .changes import (
     SetPassword,
     Value,
 )
-from .manifest.model import Instant
+from .instants import instant
 from .masking import MASK
 from .privileges import KINDS, PUBLIC_OID
 from .state import Object, RoleRef, State
@@ -80,17 +79,17 @@ def inventory_of(state: State) -> Inventory:
 class Statement(NamedTuple):
     """One statement of a plan, and the changes that it makes: none where it only sets a role or lends a schema.
 
-    ``database``: as in the changes.
+    ``text``: as it is sent, with a mask for a password. ``database``: as in the changes.
     """
 
-    composed: Any
+    text: str
     changes: Tuple[Change, ...] = ()
     database: Optional[str] = None
 
-    @property
-    def text(self) -> str:
-        """The statement as it is sent, with a mask for a password."""
-        return text(self.composed)
+    @classmethod
+    def of(cls, composed: Any, changes: Tuple[Change, ...] = ()) -> Statement:
+        """Something composed as a statement. Raises UnicodeEncodeError where a name cannot be spelt."""
+        return cls(text(composed), changes)
 
 
 def statements(
@@ -128,9 +127,9 @@ def composed_statements(
     own = places.pop(None, [])
     return [
         *(
-            Statement(sql.SQL("{} {}").format(in_database(str(database)), composed), behind, database)
+            Statement(f"{text(in_database(str(database)))} {statement}", behind, database)
             for database, there in places.items()
-            for composed, behind, _here in _in_one_database(there, {}, version, session_role, brief)
+            for statement, behind, _here in _in_one_database(there, {}, version, session_role, brief)
         ),
         *_in_one_database(own, inventory, version, session_role, brief),
     ]
@@ -155,32 +154,32 @@ def _in_one_database(
     created = [change for change in changes if isinstance(change, CreateSchema)]
     moved = [change for change in changes if isinstance(change, AlterSchemaOwner)]
     return [
-        *(Statement(_create_role(change), (change,)) for change in changes if isinstance(change, CreateRole)),
+        *(Statement.of(_create_role(change), (change,)) for change in changes if isinstance(change, CreateRole)),
         *_alter_roles(change for change in changes if isinstance(change, AlterRole)),
-        *(Statement(_set_config(change), (change,)) for change in changes if isinstance(change, SetConfig)),
-        *(Statement(_comment(change), (change,)) for change in changes if isinstance(change, CommentRole)),
+        *(Statement.of(_set_config(change), (change,)) for change in changes if isinstance(change, SetConfig)),
+        *(Statement.of(_comment(change), (change,)) for change in changes if isinstance(change, CommentRole)),
         *(
-            Statement(part, (change,))
+            Statement.of(part, (change,))
             for change in changes
             if isinstance(change, CreateStore)
             for part in creation(change)
         ),
-        *(Statement(password_statement(change), (change,)) for change in changes if isinstance(change, SetPassword)),
+        *(Statement.of(password_statement(change), (change,)) for change in changes if isinstance(change, SetPassword)),
         # What an early removal takes along is granted anew before it.
         *_add_members(change for change in additions if change.exists and change.group.oid in early),
-        *(Statement(_remove_member(change), (change,)) for change in early_removals(removals)),
+        *(Statement.of(_remove_member(change), (change,)) for change in early_removals(removals)),
         *_add_members(change for change in additions if not (change.exists and change.group.oid in early)),
-        *_in_names([(change.run_as, Statement(_create_schema(change), (change,))) for change in created], back),
-        *_in_names([(change.run_as, Statement(_alter_schema_owner(change), (change,))) for change in moved], back),
+        *_in_names([(change.run_as, Statement.of(_create_schema(change), (change,))) for change in created], back),
+        *_in_names([(change.run_as, Statement.of(_alter_schema_owner(change), (change,))) for change in moved], back),
         *_sections(early_grants, lends, back),
         *_in_names(_defaults([change for change in changes if isinstance(change, GrantDefault)]), back),
         *_in_names(_defaults([change for change in changes if isinstance(change, RevokeDefault)]), back),
         *_sections(revokes, lends, back),
         *_sections(late_grants, lends, back),
-        *(Statement(_remove_member(change), (change,)) for change in late_removals(removals)),
+        *(Statement.of(_remove_member(change), (change,)) for change in late_removals(removals)),
         *_reassign(change for change in changes if isinstance(change, ReassignOwned)),
         # One by one: a list of roles fails where one of them granted something to another.
-        *(Statement(_drop_owned(change), (change,)) for change in changes if isinstance(change, DropOwned)),
+        *(Statement.of(_drop_owned(change), (change,)) for change in changes if isinstance(change, DropOwned)),
         *_drop_roles([change for change in changes if isinstance(change, DropRole)]),
     ]
 
@@ -229,25 +228,6 @@ def _roles(refs: Iterable[RoleRef]) -> Any:
     return sql.SQL(", ").join([role(ref) for ref in refs])
 
 
-def instant(value: Instant) -> str:
-    """A point in time as PostgreSQL reads it under any DateStyle and TimeZone."""
-    if isinstance(value, str):
-        return value
-    try:
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=value)
-    except OverflowError:
-        # Only the catalog can hold such a one, so it is for people to read, never for the server.
-        return "after the year 9999" if value > 0 else "before the year 1"
-    return moment.isoformat(sep=" ") + "+00"
-
-
-def is_spelt(value: object) -> bool:
-    """Whether a point in time has a spelling: the catalog can hold some that only the server can write."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        return True
-    return -62135596800_000_000 <= value < 253402300800_000_000
-
-
 def _attributes(attributes: Mapping[str, Value]) -> Any:
     words: List[Any] = []
     for name in _FLAGS:
@@ -276,7 +256,7 @@ def _alter_roles(changes: Iterable[AlterRole]) -> Iterator[Statement]:
         attributes: Dict[str, Value] = {}
         for change in found:
             attributes.update(change.attributes)
-        yield Statement(sql.SQL("ALTER ROLE {} {}").format(role(ref), _attributes(attributes)), tuple(found))
+        yield Statement.of(sql.SQL("ALTER ROLE {} {}").format(role(ref), _attributes(attributes)), tuple(found))
 
 
 def _set_config(change: SetConfig) -> Any:
@@ -314,7 +294,7 @@ def _add_members(changes: Iterable[AddMember]) -> Iterator[Statement]:
             statement = sql.SQL("{} WITH {}").format(statement, sql.SQL(words))
         if grantor is not None:
             statement = sql.SQL("{} GRANTED BY {}").format(statement, role(grantor))
-        yield Statement(statement, tuple(found))
+        yield Statement.of(statement, tuple(found))
 
 
 def _remove_member(change: RemoveMember) -> Any:
@@ -331,7 +311,7 @@ def _reassign(changes: Iterable[ReassignOwned]) -> Iterator[Statement]:
         by_heir[change.heir].append(change)
     for heir, found in by_heir.items():
         owners = _roles(change.role for change in found)
-        yield Statement(sql.SQL("REASSIGN OWNED BY {} TO {}").format(owners, role(heir)), tuple(found))
+        yield Statement.of(sql.SQL("REASSIGN OWNED BY {} TO {}").format(owners, role(heir)), tuple(found))
 
 
 def _drop_owned(change: DropOwned) -> Any:
@@ -365,7 +345,7 @@ def in_database(name: str) -> Any:
 def _drop_roles(changes: Sequence[DropRole]) -> Iterator[Statement]:
     for start in range(0, len(changes), BATCH):
         part = changes[start : start + BATCH]
-        yield Statement(sql.SQL("DROP ROLE {}").format(_roles(change.role for change in part)), tuple(part))
+        yield Statement.of(sql.SQL("DROP ROLE {}").format(_roles(change.role for change in part)), tuple(part))
 
 
 def _create_schema(change: CreateSchema) -> Any:
@@ -429,6 +409,8 @@ class _Privileges:
         self._inventory = inventory
         self._version = version
         self._brief = brief
+        # Several statements name the same objects, and quoting is what composing spends its time on.
+        self._quoted: Dict[Tuple[str, Optional[str], Object], str] = {}
 
     def batched(self, changes: Sequence[Union[Grant, Revoke]], *, inside_first: bool = False) -> List[_Composed]:
         """One statement per privilege set, kind and grantee set; a schema that is meant as a whole is named as such.
@@ -490,7 +472,7 @@ class _Privileges:
             names = sql.SQL("ALL {} IN SCHEMA {}").format(sql.SQL(_FORMS[batch.keyword]), listed)
             ordered = sorted(grantees, key=lambda ref: ref.name)
             behind = [change for ref in ordered for change in grantees[ref]]
-            statement = Statement(self._statement(batch, privileges, names, ordered), tuple(behind))
+            statement = Statement.of(self._statement(batch, privileges, names, ordered), tuple(behind))
             place = (0, named, batch.option, batch.cascade, ((privileges, tuple(ordered)),))
             yield _Composed(batch, frozenset(named), [statement], place)
 
@@ -522,17 +504,22 @@ class _Privileges:
                 buckets = {id(behind): behind for _item, _schema, behind in part}
                 for privileges, grantees in what:
                     found = [change for behind in buckets.values() for change in behind[privileges]]
-                    composed.append(Statement(self._statement(batch, privileges, names, grantees), tuple(found)))
+                    composed.append(Statement.of(self._statement(batch, privileges, names, grantees), tuple(found)))
             place = (named[0][0].oid, batch.columns, batch.option, batch.cascade, what)
             yield _Composed(batch, schemas, composed, place)
 
     def _names(self, batch: _Batch, part: Sequence[Tuple[Object, Optional[str], _Behind]]) -> Any:
         """What a statement names after ON."""
         shown = part[:SHOWN] if self._brief else part
-        listed = sql.SQL(", ").join([_name(item, schema, batch.keyword) for item, schema, _behind in shown])
-        if len(shown) < len(part):
-            listed = sql.SQL("{} /* and {} more */").format(listed, sql.Literal(len(part) - len(shown)))
-        return sql.SQL("{} {}").format(sql.SQL(batch.keyword), listed)
+        names: List[str] = []
+        for item, schema, _behind in shown:
+            key = (batch.keyword, schema, item)
+            quoted = self._quoted.get(key)
+            if quoted is None:
+                quoted = self._quoted[key] = text(_name(item, schema, batch.keyword))
+            names.append(quoted)
+        more = f" /* and {len(part) - len(shown)} more */" if len(shown) < len(part) else ""
+        return sql.SQL(f"{batch.keyword} {', '.join(names)}{more}")
 
     @staticmethod
     def _statement(batch: _Batch, privileges: Tuple[str, ...], names: Any, grantees: Sequence[RoleRef]) -> Any:
@@ -571,7 +558,7 @@ def _in_names(composed: Iterable[Tuple[Optional[RoleRef], Statement]], back: Sta
 
 def role_set(name: Optional[str]) -> Statement:
     """Set the role, or none. Never RESET ROLE, which goes back to the login and not to session_role."""
-    return Statement(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(name) if name else sql.SQL("NONE")))
+    return Statement.of(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(name) if name else sql.SQL("NONE")))
 
 
 def _sections(composed: Sequence[_Composed], lends: Sequence[LendUsage], back: Statement) -> Iterator[Statement]:
@@ -601,7 +588,7 @@ def _lend(
         if lender is not None:
             yield role_set(lender.name)
         listed = sql.SQL(", ").join([sql.Identifier(name) for name in names])
-        yield Statement(sql.SQL(statement).format(listed, role(to)))
+        yield Statement.of(sql.SQL(statement).format(listed, role(to)))
         if lender is not None:
             yield back
 
@@ -655,4 +642,4 @@ def _defaults(
             else:
                 end = sql.SQL(" WITH GRANT OPTION" if option else "")
                 composed = sql.SQL("{} GRANT {} ON {} TO {}{}").format(head, words, keyword, _roles(names), end)
-            yield run_as, Statement(composed, tuple(change for schema in schemas for change in by_schema[schema]))
+            yield run_as, Statement.of(composed, tuple(change for schema in schemas for change in by_schema[schema]))

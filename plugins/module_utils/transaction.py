@@ -23,7 +23,7 @@ try:
 except ImportError:  # the module reports the missing library before it gets here
     pass
 
-from . import catalog
+from .catalog.transactions import read_fate, read_identity, read_transaction
 from .diff.passwords import PasswordOptions
 from .failure import Failure
 from .interruption import Interrupted
@@ -164,8 +164,10 @@ def take_turn(connection: Connection[Any], settings: Settings) -> None:
     except Failure as failure:
         if failure.code != "lock_timeout":
             raise
+        from .catalog.waits import read_turn_holder
+
         connection.execute("ROLLBACK")
-        holder = catalog.read_turn_holder(connection, TURN)
+        holder = read_turn_holder(connection, TURN)
         who = f", taken by {holder}" if holder else ""
         raise Failure(
             "lock_timeout",
@@ -180,8 +182,10 @@ def with_blockers(connection: Connection[Any], failure: Failure, objects: Sequen
     """A statement's lock timeout with the sessions that were in the way, as far as they still are. Ends the
     transaction.
     """
+    from .catalog.waits import read_lock_holders
+
     connection.execute("ROLLBACK")
-    holders = catalog.read_lock_holders(connection, objects)
+    holders = read_lock_holders(connection, objects)
     if not holders:
         return failure
     return failure.with_message(f"{failure.message}. In the way: {'; '.join(holders)}")
@@ -273,8 +277,8 @@ def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> L
     transaction: Optional[str] = None
     identity: Optional[Tuple[str, ...]] = None
     if asked:
-        transaction = catalog.read_transaction(connection)
-        identity = catalog.read_identity(connection)
+        transaction = read_transaction(connection)
+        identity = read_identity(connection)
     said: List[str] = []
     connection.add_notice_handler(lambda diagnostic: said.append(diagnostic.message_primary or ""))
     settings.committing()
@@ -336,10 +340,10 @@ def _outcome(transaction: Optional[str], identity: Optional[Tuple[str, ...]], se
     while True:
         try:
             with settings.reconnect() as connection:
-                found = catalog.read_identity(connection)
+                found = read_identity(connection)
                 if found not in (None, identity):
                     return None
-                fate = None if found is None else catalog.read_fate(connection, transaction)
+                fate = None if found is None else read_fate(connection, transaction)
             if fate in ("committed", "aborted"):
                 return fate
         except (Failure, psycopg.OperationalError) as exc:

@@ -145,7 +145,7 @@ def test_the_commit_waits_for_a_standby(server: Cluster, runner: Runner) -> None
 
 def test_the_plan_has_every_change(db: Database) -> None:
     """Whoever adds a kind of change or of object adds it to the plan."""
-    changes, apply, transaction, masking = map(room, ("changes", "apply", "transaction", "masking"))
+    changes, transaction, masking = map(room, ("changes", "transaction", "masking"))
     plan = FaultPlan(db)
     plan.reset()
     manifest = {**plan.options}
@@ -160,7 +160,7 @@ def test_the_plan_has_every_change(db: Database) -> None:
     with connection:
         transaction.begin(connection, settings)
         options = room("filters").Options(undeclared_grantees="revoke")
-        state, scope, lookups = apply.inspect(connection, policy, passwords, options)
+        state, scope, lookups = room("inspection").inspect(connection, policy, passwords, options)
         outcome = room("plan").make_plan(policy, state, scope, lookups, options, passwords=passwords)
         connection.execute("ROLLBACK")
     assert not outcome.problems
@@ -224,8 +224,8 @@ def asked(connection, *rest, **more):
     ("room", "name", "when"),
     [
         pytest.param("elsewhere", "commit", "after", id="when the other database is committed"),
-        pytest.param("apply", "run", "before", id="before the rest"),
-        pytest.param("apply", "verify", "after", id="after the rest"),
+        pytest.param("execution", "run", "before", id="before the rest"),
+        pytest.param("execution", "verify", "after", id="after the rest"),
     ],
 )
 def test_a_run_that_is_asked_to_end_says_which_databases_are_done(

@@ -467,7 +467,7 @@ def test_a_failure_in_the_main_transaction_says_what_is_done(db: Database, other
 def test_a_fault_of_the_module_says_what_is_done(db: Database, others: Others) -> None:
     first = others("_b")
     fill(first)
-    patch = f"from {COLLECTION}.plugins.module_utils import apply\napply.remember = None"
+    patch = f"from {COLLECTION}.plugins.module_utils import execution\nexecution.remember = None"
     result = db.reconcile(MANIFEST, patch=patch)
     partial(result, db, cause="internal_error")
     assert "Internal error: TypeError" in result.msg

@@ -185,8 +185,8 @@ def test_a_session_role_and_a_key_file_on_the_standby(db: Database, standby: ser
 
 
 SLOW = """
-from ansible_collections.pg_access.reconcile.plugins.module_utils import catalog
-catalog._ROLES += ", (SELECT pg_sleep(1)) AS slow"
+from ansible_collections.pg_access.reconcile.plugins.module_utils.catalog import cluster
+cluster._ROLES += ", (SELECT pg_sleep(1)) AS slow"
 """
 
 

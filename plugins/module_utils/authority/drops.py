@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import AbstractSet, Dict, Iterable, List, Optional, Sequence, Set, Tuple, Union
 
 from ..belongings import OWNER, listed
-from ..changes import Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember, Revoke
-from ..drops import Emptied, left_by_revokes, never_dropped
+from ..changes import Change, DropOwned, DropRole, Emptied, Grant, ReassignOwned, RemoveMember, Revoke
+from ..drops import left_by_revokes, never_dropped
 from ..privileges import PUBLIC_OID
 from ..problems import Problem
 from ..state import Acl, RoleRef, State

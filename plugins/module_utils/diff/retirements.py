@@ -13,8 +13,7 @@ from fnmatch import fnmatchcase
 from typing import AbstractSet, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from ..belongings import OWNER, Destroyed, Ties
-from ..changes import Change, DropOwned, DropRole, ReassignOwned, RetirementChange
-from ..drops import Emptied
+from ..changes import Change, DropOwned, DropRole, Emptied, ReassignOwned, RetirementChange
 from ..filters import is_ignored
 from ..policy import Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined, is_provider

@@ -16,7 +16,6 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 from .. import privileges
 from ..masking import Secrets, of_roles
 from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem, file_of
-from . import files
 from .build import Part, part, sections_holder
 from .model import Manifest
 from .passwords import of_option, with_environment
@@ -130,6 +129,8 @@ def _draft_files(paths: Sequence[str], assume_roles: Any, secrets: Secrets, judg
     )
     problems = [] if judged else judge.problems
     assumed = frozenset() if fields is None else frozenset(item.value for item in fields.items("assume_roles"))
+    from . import files  # and with it PyYAML, which only files need
+
     place = Judge()
     usable: List[str] = []
     if not files.HAS_YAML and paths:

@@ -36,9 +36,9 @@ from ..changes import (
     SetConfig,
     SetPassword,
 )
+from ..instants import instant
 from ..manifest.settings import shown
 from ..privileges import KINDS
-from ..statements import instant
 from .items import ordered
 
 #: How many objects are named before a count takes their place.

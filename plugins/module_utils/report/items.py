@@ -31,7 +31,6 @@ from ..changes import (
     SetPassword,
     Target,
     Withheld,
-    weight,
 )
 from ..privileges import KINDS
 from ..statements import SHOWN, statement_of
@@ -129,14 +128,6 @@ def _place(item: Dict[str, Any]) -> Tuple[Any, ...]:
         *(str(described.get(key) or "") for key in ("schema", "name", "columns")),
         item["sql"],
     )
-
-
-def suppressed_counts(changes: Iterable[Union[Revoke, RevokeDefault]]) -> Dict[str, int]:
-    """How many privileges the override keeps for each role."""
-    counts: Dict[str, int] = {}
-    for change in changes:
-        counts[change.grantee.name] = counts.get(change.grantee.name, 0) + weight(change)
-    return dict(sorted(counts.items()))
 
 
 def withheld_items(withheld: Iterable[Withheld], *, brief: bool) -> List[Dict[str, Any]]:

@@ -9,9 +9,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple, Union
 
-from ..apply import Run
 from ..changes import (
     AddMember,
     AlterRole,
@@ -35,13 +34,19 @@ from ..digest import digest
 from ..failure import LARGEST
 from ..filters import Options
 from ..notices import few
+from ..run import Run
 from ..state import State
-from ..statements import inventory_of, statements
-from .difftext import diff_of
-from .items import suppressed_counts, suppressed_items, withheld_items
 
 #: The most characters that Ansible and the address put around a warning.
 WARNED = 400
+
+
+def suppressed_counts(changes: Iterable[Union[Revoke, RevokeDefault]]) -> Dict[str, int]:
+    """How many privileges the override keeps for each role."""
+    counts: Dict[str, int] = {}
+    for change in changes:
+        counts[change.grantee.name] = counts.get(change.grantee.name, 0) + weight(change)
+    return dict(sorted(counts.items()))
 
 
 def summary(plan: Plan) -> Dict[str, Any]:
@@ -147,10 +152,14 @@ def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[st
     """The module's result. Lists that would make it too large are shortened; counts and digest stay exact."""
     result = _result(run, options, run.sql, brief=False)
     if diff:
+        from .difftext import diff_of
+
         result["diff"] = diff_of(run.plan, run.server.database)
     # Ansible puts the warnings into the result, each with some words of its own.
     largest = LARGEST - sum(len(text) + WARNED for text in warnings_of(run, ""))
     if size(result) > largest:
+        from ..statements import inventory_of, statements
+
         sql = statements(
             run.plan.changes,
             inventory_of(run.state),
@@ -175,12 +184,20 @@ def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[st
 def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> Dict[str, Any]:
     plan, server = run.plan, run.server
     counted = summary(plan)
+    suppressed: List[Dict[str, Any]] = []
+    withheld: List[Dict[str, Any]] = []
+    if plan.suppressed or plan.withheld:
+        # Only here, because the items need what composes statements.
+        from .items import suppressed_items, withheld_items
+
+        suppressed = suppressed_items(plan.suppressed, brief=brief)
+        withheld = withheld_items(plan.withheld, brief=brief)
     return {
         "changed": bool(run.sql),
         "sql": list(sql),
-        "suppressed_revokes": suppressed_items(plan.suppressed, brief=brief),
+        "suppressed_revokes": suppressed,
         "suppressed_revoke_count": sum(counted["suppressed_revokes"].values()),
-        "withheld": withheld_items(plan.withheld, brief=brief),
+        "withheld": withheld,
         "summary": counted,
         "plan_digest": digest(server, options, run.sql),
         "server": {

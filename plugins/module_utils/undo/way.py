@@ -63,10 +63,11 @@ from ..changes import (
     of_sort,
 )
 from ..diff.retirements import Leaving
+from ..instants import is_spelt
 from ..manifest.settings import elements
 from ..problems import Problem
 from ..state import RoleRef, State
-from ..statements import BATCH, Statement, composed_statements, is_spelt, role_set
+from ..statements import BATCH, Statement, composed_statements, role_set
 from .defaults import defaults_back
 from .memberships import members_back
 from .privileges import PrivilegesBack
@@ -143,12 +144,15 @@ class Compose(NamedTuple):
         return composed_statements(list(changes), {}, self.version, session_role=self.session_role)
 
 
-def undo_of(plan: Plan, before: State, after: State, powers: Powers, *, session_role: Optional[str] = None) -> Undo:
+def undo_of(
+    plan: Plan, before: State, after: State, powers: Optional[Powers], *, session_role: Optional[str] = None
+) -> Undo:
     """The way back from a plan.
 
     ``before`` is the state that the plan was made for, ``after`` that with its roles and schemas, ``powers`` who may
-    act as whom when it grants and revokes.
+    act as whom when it grants and revokes, None for a plan that nobody had to judge.
     """
+    powers = powers or Powers(after)
     compose = Compose(before.server.version, session_role)
     left = [LEFT[type(change)](change) for change in plan.changes if type(change) in LEFT and not _is_new(change)]
     places = sorted({str(c.database) for c in plan.changes if isinstance(c, _GRANTED) and c.database is not None})
@@ -190,7 +194,7 @@ def _refused(problem: Problem) -> str:
 
 def _drops(keyword: str, names: Sequence[str]) -> List[Statement]:
     return [
-        Statement(
+        Statement.of(
             sql.SQL("DROP {} {}").format(
                 sql.SQL(keyword), sql.SQL(", ").join([sql.Identifier(name) for name in names[start : start + BATCH]])
             )

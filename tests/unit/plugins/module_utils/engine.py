@@ -12,7 +12,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import Grant, Plan, Revoke, Target
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.targets import Lookups
 from ansible_collections.pg_access.reconcile.plugins.module_utils.filters import Options
-from ansible_collections.pg_access.reconcile.plugins.module_utils.plan import Outcome, make_plan
+from ansible_collections.pg_access.reconcile.plugins.module_utils.outcome import Outcome
+from ansible_collections.pg_access.reconcile.plugins.module_utils.plan import make_plan
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import Policy, manifest_to_policy
 from ansible_collections.pg_access.reconcile.plugins.module_utils.privileges import BOOTSTRAP_OID, PUBLIC_OID
 from ansible_collections.pg_access.reconcile.plugins.module_utils.scope import Scope, scope_of

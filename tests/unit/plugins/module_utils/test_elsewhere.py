@@ -33,8 +33,9 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.elsewhere
     problems_elsewhere,
     with_elsewhere,
 )
-from ansible_collections.pg_access.reconcile.plugins.module_utils.elsewhere import Done, by_database
+from ansible_collections.pg_access.reconcile.plugins.module_utils.elsewhere import by_database
 from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import Failure, internal
+from ansible_collections.pg_access.reconcile.plugins.module_utils.run import Done
 from ansible_collections.pg_access.reconcile.plugins.module_utils.state import (
     Acl,
     Database,

@@ -19,8 +19,8 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.guards import 
     undeclared_losers,
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.notices import losers
-from ansible_collections.pg_access.reconcile.plugins.module_utils.plan import only_known
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
+from ansible_collections.pg_access.reconcile.plugins.module_utils.verification import only_known
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World, declared
 
 POLICY = manifest_to_policy({"roles": declared("m"), "assume_roles": ["other"]})

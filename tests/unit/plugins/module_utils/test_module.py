@@ -23,13 +23,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common import warnings as ansible_warnings
 from ansible_collections.pg_access.reconcile.plugins.module_utils import connection as connections
 from ansible_collections.pg_access.reconcile.plugins.module_utils import module as edge
-from ansible_collections.pg_access.reconcile.plugins.module_utils.apply import Run
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import Plan
 from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import Failure
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec import argument_spec
 from ansible_collections.pg_access.reconcile.plugins.module_utils.masking import KEY_VARIABLE, MASK
 from ansible_collections.pg_access.reconcile.plugins.module_utils.module import Module, run_role_reconcile
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import Problem
+from ansible_collections.pg_access.reconcile.plugins.module_utils.run import Run
 from ansible_collections.pg_access.reconcile.plugins.module_utils.transaction import Settings
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World
 

@@ -23,9 +23,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.passwords
     PasswordOptions,
     declared,
     fingerprint_of,
-    key_problem,
     password_changes,
-    password_problems,
     record_work,
     store_changes,
     verifying,
@@ -33,6 +31,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.passwords
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.targets import Lookups
 from ansible_collections.pg_access.reconcile.plugins.module_utils.filters import Options
 from ansible_collections.pg_access.reconcile.plugins.module_utils.masking import Secrets
+from ansible_collections.pg_access.reconcile.plugins.module_utils.password_checks import key_problem, password_problems
 from ansible_collections.pg_access.reconcile.plugins.module_utils.plan import make_plan
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import Policy, manifest_to_policy
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import Problem

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import pytest
-from ansible_collections.pg_access.reconcile.plugins.module_utils import catalog, store
-from ansible_collections.pg_access.reconcile.plugins.module_utils.apply import _about_passwords
+from ansible_collections.pg_access.reconcile.plugins.module_utils import password_sending, store
+from ansible_collections.pg_access.reconcile.plugins.module_utils.catalog import queries
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import Change, CommentRole, Plan, SetPassword
 from ansible_collections.pg_access.reconcile.plugins.module_utils.diff.passwords import (
     PasswordOptions,
     declared,
     fingerprint_of,
 )
+from ansible_collections.pg_access.reconcile.plugins.module_utils.execution import _about_passwords
 from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import Failure
 from ansible_collections.pg_access.reconcile.plugins.module_utils.masking import Secrets
 from ansible_collections.pg_access.reconcile.plugins.module_utils.password_sending import hidden, remember, with_key
@@ -102,7 +103,7 @@ def _without_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     def alone(_connection: Any) -> Iterator[None]:
         yield
 
-    monkeypatch.setattr(catalog, "pipelined", alone)
+    monkeypatch.setattr(queries, "pipelined", alone)
     monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
 
 
@@ -310,7 +311,7 @@ def test_a_new_roles_oid_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(list(names))
         return {"new": 777}
 
-    monkeypatch.setattr(catalog, "read_role_oids", oids)
+    monkeypatch.setattr(password_sending, "read_role_oids", oids)
     case = Case(entry("new"), entry("app"))
     old = case.set("app").changes
     comment = CommentRole(RoleRef(-2, "other"), "x", None, "", created=True)

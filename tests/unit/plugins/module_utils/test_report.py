@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
-from ansible_collections.pg_access.reconcile.plugins.module_utils.apply import Run
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import (
     AddMember,
     AlterRole,
@@ -42,7 +41,6 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.report.difftex
     scalar,
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.report.items import (
-    suppressed_counts,
     suppressed_items,
     withheld_items,
 )
@@ -51,8 +49,10 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.report.result 
     kept_warning,
     result_of,
     summary,
+    suppressed_counts,
     warnings_of,
 )
+from ansible_collections.pg_access.reconcile.plugins.module_utils.run import Run
 from ansible_collections.pg_access.reconcile.plugins.module_utils.state import Object, RoleRef
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World
 

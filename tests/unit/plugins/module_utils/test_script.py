@@ -193,8 +193,8 @@ def test_a_comment_with_a_record_is_set_around_it() -> None:
 def test_a_statement_with_a_secret_is_left_out_and_so_is_a_comment() -> None:
     world = World()
     composed = [
-        Statement(sql.SQL("COMMENT ON ROLE a IS 'hidden'"), (CommentRole(world.ref("a"), "hidden", None, "hidden"),)),
-        Statement(sql.SQL("SELECT 1")),
+        Statement("COMMENT ON ROLE a IS 'hidden'", (CommentRole(world.ref("a"), "hidden", None, "hidden"),)),
+        Statement("SELECT 1"),
     ]
     text = plan_script(frame(world, leaks=lambda text: "hidden" in text), composed)
     assert "hidden" not in text

@@ -17,14 +17,14 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
-from .belongings import NAMED, Belongings, Default, Held, Onward, Special, Ties, Wrapper
-from .catalog import SESSION, fetch
-from .privileges import DEFAULT_ACL_KINDS
+from ..belongings import NAMED, Belongings, Default, Held, Onward, Special, Ties, Wrapper
+from ..privileges import DEFAULT_ACL_KINDS
+from .queries import SESSION, fetch
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from .catalog import Query
+    from .queries import Query
 
 #: How many objects of one sort get their names read: enough of those whose privileges may turn out to stay.
 _LABELS, _LABELS_OF_ACLS = NAMED, 1000

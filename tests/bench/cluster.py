@@ -150,6 +150,11 @@ class Cluster:
         """Nothing is granted, and the scenario's roles are not there."""
         if self.state != "empty":
             with self.connect() as connection:
+                # What a tool that was ended had begun goes on in the server.
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
                 rows = connection.execute("SELECT quote_ident(rolname) FROM pg_roles WHERE oid >= 16384").fetchall()
                 names = ", ".join(row[0] for row in rows)
                 if names:

@@ -99,8 +99,7 @@ class Bench:
 
     def size(self, version: int, size: str) -> None:
         case = scenario(size)
-        done, asked = f"done {version}/{size}", self.settings.asked
-        if self.store.fact(done) == asked:
+        if is_measured(self.store, self.settings, version, size):
             return
         began = time.monotonic()
         huge = case.size >= HUGE
@@ -114,7 +113,7 @@ class Bench:
                 cluster.restart(locks)
             with lines(cluster) as addresses:
                 self.works(cluster, addresses, huge)
-        self.store.note(done, asked)
+        self.store.note(f"done {version}/{size}", self.settings.asked)
         self.say(f"PostgreSQL {version}, {size}: {time.monotonic() - began:.0f} s in all")
 
     def works(self, cluster: Cluster, addresses: dict[int, Address], huge: bool) -> None:
@@ -221,19 +220,24 @@ class Bench:
                 self.store.note(f"result {GRANTS.name}", check_result(cluster, run_script=True))
 
 
-def _to_drift(cluster: Cluster) -> None:
-    cluster.drift()
-    cluster.settle()
-
-
 #: By work: how it begins, whether it changes anything, and what is looked at afterwards.
 STATES: dict[str, tuple[Callable[[Cluster], None], bool, Callable[[Cluster], None]]] = {
     "idle": (Cluster.to_done, False, lambda _cluster: None),
     "plan": (Cluster.to_empty, False, lambda _cluster: None),
     "apply": (Cluster.to_empty, True, Cluster.check_end),
-    "drift plan": (_to_drift, True, Cluster.undo_drift),
-    "drift apply": (_to_drift, True, Cluster.check_end),
+    "drift plan": (Cluster.drift, True, Cluster.undo_drift),
+    "drift apply": (Cluster.drift, True, Cluster.check_end),
 }
+
+
+def is_measured(store: Store, wanted: Settings, version: int, size: str) -> bool:
+    """Whether all that is asked of this size has been measured."""
+    return bool(store.fact(f"done {version}/{size}") == wanted.asked)
+
+
+def complete(store: Store, wanted: Settings) -> bool:
+    every = all(is_measured(store, wanted, version, size) for version in wanted.versions for size in wanted.sizes)
+    return every and store.fact(f"result {GRANTS.name}") is not None
 
 
 @contextmanager
@@ -276,11 +280,9 @@ def main() -> int:
     folder = options.to or places.BENCH / ("quick" if options.quick else "")
     if options.quick and not options.report:
         (folder / "results.json").unlink(missing_ok=True)
-    store = Store(folder / "results.json")
-    if store.continued:
-        print(
-            f"going on with {store.path.relative_to(places.ROOT) if store.path.is_relative_to(places.ROOT) else 'what is there'}"
-        )
+    store = Store(folder / "results.json", as_it_is=options.report)
+    if store.continued and not options.report:
+        print("going on with what was measured before", flush=True)
     if not options.report:
         problems = servers.prepare(list(wanted.versions))
         if problems:
@@ -291,7 +293,7 @@ def main() -> int:
         except (Failed, WrongEnd, servers.ServerError) as problem:
             print(f"the benchmark stopped: {problem}", file=sys.stderr)
             return 1
-    print(write(store.data, wanted, places.ROOT / "docs" if wanted.whole else folder))
+    print(write(store.data, wanted, places.ROOT / "docs" if wanted.whole and complete(store, wanted) else folder))
     return 0
 
 

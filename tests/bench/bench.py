@@ -30,12 +30,16 @@ from measure import LIMIT, Failed
 from names import AS_SENT, COLLECTION, PSQL, PYTHON, far
 from programs import Address, Program, answer, as_sent, module, psql, python_floor, write_script
 from report import write
-from rivals import Rival, Target
+from rivals import Command, Rival, Target
 from sizes import DELAYS, GRANTS, HUGE, Settings, locks_for, scenario, settings
 from store import Round, Sample, Store, key
 
 #: What a tool is made ready with, and what it is.
 Entry = tuple[str, Program]
+
+
+#: Another tool that takes longer is measured once, where the others have three rounds.
+SLOW = 20.0
 
 
 @dataclass
@@ -56,8 +60,8 @@ class Bench:
         begin(cluster)
         done = program.run(self.limit)
         found: Sample = {
-            "seconds": done.seconds * program.scale,
-            "processor": done.processor * program.scale,
+            "seconds": program.shown(done.seconds),
+            "processor": done.processor,
             "memory": done.memory,
         }
         if program.items:
@@ -95,8 +99,7 @@ class Bench:
 
     def size(self, version: int, size: str) -> None:
         case = scenario(size)
-        done = f"done {version}/{size}"
-        if self.store.fact(done):
+        if is_measured(self.store, self.settings, version, size):
             return
         began = time.monotonic()
         huge = case.size >= HUGE
@@ -110,7 +113,8 @@ class Bench:
                 cluster.restart(locks)
             with lines(cluster) as addresses:
                 self.works(cluster, addresses, huge)
-        self.store.note(done, round(time.monotonic() - began, 1))
+        self.store.note(f"done {version}/{size}", self.settings.asked)
+        self.say(f"PostgreSQL {version}, {size}: {time.monotonic() - began:.0f} s in all")
 
     def works(self, cluster: Cluster, addresses: dict[int, Address], huge: bool) -> None:
         case, near, name = cluster.scenario, addresses[0], f"{cluster.version}/{cluster.scenario.name}"
@@ -167,32 +171,40 @@ class Bench:
     # The others
 
     def others(self, cluster: Cluster, near: Address, work: Path) -> None:
-        """Each other tool once, with this collection just before it."""
+        """Each other tool with this collection just before it."""
         case = cluster.scenario
         for name, rival in self.rivals.items():
             folder = work / name.replace("/", "-")
             folder.mkdir(parents=True, exist_ok=True)
             target = Target(near.host, near.port, "postgres", DATABASE, cluster.version, folder)
             written = False
-            for kind in ("plan", "apply", "idle"):
-                if not self.missing(cluster, kind, 1, f"{kind} beside {name}"):
-                    continue
-                if not written:
-                    rival.write(case, target)
-                    written = True
-                command = getattr(rival, kind)(case, target)
-                if command is None:
-                    continue
-                own = module(case, near, check=kind == "plan")
-                try:
-                    self.rounds(
-                        cluster, kind, [(COLLECTION, own), (name, Program.of(command))], 1, f"{kind} beside {name}"
-                    )
-                except (Failed, WrongEnd) as problem:
-                    cluster.state = ""
-                    self.say(f"{name}, {kind}: {problem}")
-                    failure: Round = {name: {"failed": str(problem).splitlines()[0][:300]}}
-                    self.store.add(key(cluster.version, case.name, f"{kind} beside {name}"), failure)
+            for kind in ("idle", "apply", "plan"):
+                place = f"{kind} beside {name}"
+                where = key(cluster.version, case.name, place)
+                if not self.store.rounds(where):
+                    if not written:
+                        rival.write(case, target)
+                        written = True
+                    self.beside(cluster, kind, name, getattr(rival, kind)(case, target), near)
+                if any("late" in measured[name] for measured in self.store.rounds(where)):
+                    # It cannot do this size. To wait for the others would take as long again.
+                    break
+
+    def beside(self, cluster: Cluster, kind: str, name: str, command: Command | None, near: Address) -> None:
+        if command is None:
+            return
+        place = f"{kind} beside {name}"
+        own = module(cluster.scenario, near, check=kind == "plan")
+        entries = [(COLLECTION, own), (name, Program.of(command))]
+        try:
+            self.rounds(cluster, kind, entries, 1, place)
+            if self.store.rounds(key(cluster.version, cluster.scenario.name, place))[0][name]["seconds"] < SLOW:
+                self.rounds(cluster, kind, entries, min(3, self.settings.rounds or 3), place)
+        except (Failed, WrongEnd) as problem:
+            cluster.state = ""
+            self.say(f"{name}, {kind}: {problem}")
+            failure: Round = {name: {"failed": str(problem).splitlines()[0][:300]}}
+            self.store.add(key(cluster.version, cluster.scenario.name, place), failure)
 
     # All of it
 
@@ -208,19 +220,24 @@ class Bench:
                 self.store.note(f"result {GRANTS.name}", check_result(cluster, run_script=True))
 
 
-def _to_drift(cluster: Cluster) -> None:
-    cluster.drift()
-    cluster.settle()
-
-
 #: By work: how it begins, whether it changes anything, and what is looked at afterwards.
 STATES: dict[str, tuple[Callable[[Cluster], None], bool, Callable[[Cluster], None]]] = {
     "idle": (Cluster.to_done, False, lambda _cluster: None),
     "plan": (Cluster.to_empty, False, lambda _cluster: None),
     "apply": (Cluster.to_empty, True, Cluster.check_end),
-    "drift plan": (_to_drift, True, Cluster.undo_drift),
-    "drift apply": (_to_drift, True, Cluster.check_end),
+    "drift plan": (Cluster.drift, True, Cluster.undo_drift),
+    "drift apply": (Cluster.drift, True, Cluster.check_end),
 }
+
+
+def is_measured(store: Store, wanted: Settings, version: int, size: str) -> bool:
+    """Whether all that is asked of this size has been measured."""
+    return bool(store.fact(f"done {version}/{size}") == wanted.asked)
+
+
+def complete(store: Store, wanted: Settings) -> bool:
+    every = all(is_measured(store, wanted, version, size) for version in wanted.versions for size in wanted.sizes)
+    return every and store.fact(f"result {GRANTS.name}") is not None
 
 
 @contextmanager
@@ -242,7 +259,7 @@ def installed(store: Store, wanted: Settings) -> dict[str, Rival]:
         folder = places.BENCH / "tools" / rival.name.replace("/", "-")
         folder.mkdir(parents=True, exist_ok=True)
         version = rival.install(folder)
-        told[rival.name] = {"version": version or "", "why": "" if version else rival.why}
+        told[rival.name] = {"version": version or "", "why": "" if version else rival.why, "note": rival.note}
         if version:
             found[rival.name] = rival
         else:
@@ -263,18 +280,20 @@ def main() -> int:
     folder = options.to or places.BENCH / ("quick" if options.quick else "")
     if options.quick and not options.report:
         (folder / "results.json").unlink(missing_ok=True)
-    store = Store(folder / "results.json")
-    if store.continued:
-        print(
-            f"going on with {store.path.relative_to(places.ROOT) if store.path.is_relative_to(places.ROOT) else 'what is there'}"
-        )
+    store = Store(folder / "results.json", as_it_is=options.report)
+    if store.continued and not options.report:
+        print("going on with what was measured before", flush=True)
     if not options.report:
         problems = servers.prepare(list(wanted.versions))
         if problems:
             print("; ".join(problems.values()), file=sys.stderr)
             return 1
-        Bench(store, wanted, installed(store, wanted)).run()
-    print(write(store.data, wanted, places.ROOT / "docs" if wanted.whole else folder))
+        try:
+            Bench(store, wanted, installed(store, wanted)).run()
+        except (Failed, WrongEnd, servers.ServerError) as problem:
+            print(f"the benchmark stopped: {problem}", file=sys.stderr)
+            return 1
+    print(write(store.data, wanted, places.ROOT / "docs" if wanted.whole and complete(store, wanted) else folder))
     return 0
 
 

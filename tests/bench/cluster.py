@@ -73,6 +73,8 @@ class Cluster:
         self._thorough = thorough
         #: "empty", "done", or "" where only restoring helps.
         self.state = ""
+        #: Statistics are right, and no page waits to be written.
+        self._settled = False
         self._wanted: frozenset[Row] | None = None
 
     def __enter__(self) -> Cluster:
@@ -145,11 +147,17 @@ class Cluster:
             for catalog in _WRITTEN:
                 connection.execute(f"VACUUM FULL ANALYZE pg_catalog.{catalog}")
             connection.execute("CHECKPOINT")
+        self._settled = True
 
     def to_empty(self) -> None:
         """Nothing is granted, and the scenario's roles are not there."""
         if self.state != "empty":
             with self.connect() as connection:
+                # What a tool that was ended had begun goes on in the server.
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
                 rows = connection.execute("SELECT quote_ident(rolname) FROM pg_roles WHERE oid >= 16384").fetchall()
                 names = ", ".join(row[0] for row in rows)
                 if names:
@@ -159,14 +167,15 @@ class Cluster:
             self.compact()
 
     def to_done(self) -> None:
-        """The scenario's end, by the hand-written SQL."""
+        """The scenario's end, by the hand-written SQL where no tool has just left it."""
         if self.state != "done":
             self.to_empty()
             with self.connect() as connection:
                 for statement in self.scenario.shortest_sql():
                     connection.execute(statement)
             self.check_end()
-            self.compact()
+        if not self._settled:
+            self.settle()
 
     def drift(self) -> None:
         """The scenario's end with 1 % of the tables changed."""
@@ -175,6 +184,7 @@ class Cluster:
             for statement in self.scenario.drift():
                 connection.execute(statement)
         self.state = ""
+        self.settle()
 
     def undo_drift(self) -> None:
         """Back to the scenario's end after a drift that nobody mended."""
@@ -191,11 +201,13 @@ class Cluster:
             for catalog in _WRITTEN:
                 connection.execute(f"VACUUM ANALYZE pg_catalog.{catalog}")
             connection.execute("CHECKPOINT")
+        self._settled = True
 
     def check_end(self) -> None:
         """The privileges are exactly those of the scenario. Raises WrongEnd."""
         if self._wanted is None:
             self._wanted = expected(self.scenario)
+        self._settled = False
         with self.connect() as connection:
             found = read(connection)
         if found != self._wanted:

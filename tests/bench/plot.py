@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-WIDTH, PANEL, TOP, BOTTOM = 640, 300, 44, 44
-LEFT, RIGHT = 62, 178
-GAP = 15
+WIDTH, PANEL, TOP, BOTTOM = 600, 280, 48, 50
+LEFT, RIGHT = 70, 190
+GAP = 17
 
 #: Light and dark, told apart by people who see few colours, too.
 _COLOURS = (
@@ -82,7 +82,7 @@ def _style(count: int) -> str:
         )
 
     return (
-        "text{font:13px system-ui,sans-serif}.title{font-weight:600;font-size:15px}"
+        "text{font:15px system-ui,sans-serif}.title{font-weight:600;font-size:17px}"
         ".line{fill:none;stroke-width:2}.main{stroke-width:4}.floor{stroke-dasharray:5 4}.grid{stroke-width:1}"
         f"{rules(0)}@media (prefers-color-scheme: dark){{{rules(1)}}}"
     )
@@ -93,7 +93,7 @@ def draw(panels: list[Panel], title: str) -> str:
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.lines if not line.floor))
     height = len(panels) * (PANEL + TOP + BOTTOM)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="title">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="title">',
         f'<title id="title">{escape(title)}</title>',
         f"<style>{_style(len(names))}</style>",
         f'<rect class="ground" width="{WIDTH}" height="{height}" rx="8"/>',
@@ -118,13 +118,13 @@ def _panel(panel: Panel, names: list[str], top: int) -> list[str]:
     for power in range(low_y, high_y + 1):
         y = down(10.0**power)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_number(10.0**power)} s</text>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 5:.1f}" text-anchor="end">{_number(10.0**power)} s</text>')
     for power in range(low_x, high_x + 1):
         x = across(10.0**power)
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{top + PANEL}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{top + PANEL + 18}" text-anchor="middle">{_number(10.0**power)}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{top + PANEL + 19}" text-anchor="middle">{_number(10.0**power)}</text>')
     parts.append(
-        f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{top + PANEL + 35}" text-anchor="middle">tables</text>'
+        f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{top + PANEL + 38}" text-anchor="middle">tables</text>'
     )
     drawn = [line for line in panel.lines if line.points]
     places = spread([down(line.points[-1][1]) for line in drawn], GAP, top + 4, top + PANEL)
@@ -142,10 +142,5 @@ def _panel(panel: Panel, names: list[str], top: int) -> list[str]:
         parts.append(
             f'<line class="grid" x1="{end + 5:.1f}" y1="{down(line.points[-1][1]):.1f}" x2="{WIDTH - RIGHT + 8}" y2="{place:.1f}"/>'
         )
-        label = f"{line.name} {_short(line.points[-1][1])}"
-        parts.append(f'<text class="{fill}" x="{WIDTH - RIGHT + 11}" y="{place + 4:.1f}">{escape(label)}</text>')
+        parts.append(f'<text class="{fill}" x="{WIDTH - RIGHT + 11}" y="{place + 5:.1f}">{escape(line.name)}</text>')
     return parts
-
-
-def _short(seconds: float) -> str:
-    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.2g} s"

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,8 +62,10 @@ class Program:
     environment: dict[str, str] = field(default_factory=dict)
     given: str = ""
     codes: frozenset[int] = frozenset({0})
-    scale: float = 1.0
+    #: Of how many items it consists, where that is a part of what the scenario needs; otherwise 0.
     items: int = 0
+    #: What to show for the seconds measured.
+    shown: Callable[[float], float] = float
     check_end: bool = True
     #: Its answer is one of the module's results.
     ours: bool = False
@@ -75,8 +77,8 @@ class Program:
             command.cwd,
             command.environment,
             codes=command.exit_codes,
-            scale=command.scale,
             items=command.items,
+            shown=command.shown,
             check_end=command.check_end_state,
         )
 

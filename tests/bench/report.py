@@ -271,7 +271,8 @@ class Page:
             f"- {', '.join(f'{name} {text}' for name, text in versions.items())}.",
         ]
         for tool, told in self.figures.facts.get("tools", {}).items():
-            lines.append(f"- {tool} {told['version']}." if told["version"] else f"- {tool}: not here. {told['why']}")
+            said = f"{tool} {told['version']}." if told["version"] else f"{tool}: not here. {told['why']}"
+            lines.append(f"- {said} {told.get('note', '')}".rstrip())
         return "\n".join(lines)
 
     def panels(self) -> list[Panel]:

@@ -46,6 +46,11 @@ class Settings:
         """Whether all is measured, so that it can be published."""
         return not self.quick and self == Settings()
 
+    @property
+    def asked(self) -> str:
+        """What is measured of each size, as a text to compare."""
+        return f"rounds {self.rounds}, tools {'all' if self.tools is None else ' '.join(sorted(self.tools))}"
+
     def rounds_of(self, scenario: Scenario, work: str) -> int:
         if self.rounds:
             return self.rounds

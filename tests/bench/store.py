@@ -41,14 +41,15 @@ def key(version: int, size: str, work: str) -> str:
 class Store:
     """Rounds by version, size and work, and facts by name."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, as_it_is: bool = False) -> None:
+        """``as_it_is``: whatever code it was measured with."""
         self.path = path
         self.data: dict[str, Any] = {"signature": signature(), "facts": {}, "rounds": {}}
         #: What was there before can go on.
         self.continued = False
         if path.exists():
             found = json.loads(path.read_text())
-            if found.get("signature") == self.data["signature"]:
+            if as_it_is or found.get("signature") == self.data["signature"]:
                 self.data, self.continued = found, True
 
     def save(self) -> None:

@@ -11,7 +11,10 @@ K ?=
 TARGETS ?=
 comma = ,
 
-.PHONY: help test lint sanity units integration server-tests faults load fuzz docs build demo demo-server clean
+# Benchmark: BENCH_PG=18 BENCH_SIZES=10x10,20x50 BENCH_ROUNDS=1 BENCH_TOOLS=none leave something out.
+export BENCH_PG BENCH_SIZES BENCH_ROUNDS BENCH_TOOLS
+
+.PHONY: help test lint sanity units integration server-tests faults load fuzz bench docs build demo demo-server clean
 
 help:
 	@echo "make test          everything: what CI runs"
@@ -24,6 +27,7 @@ help:
 	@echo "make faults        faults at every statement, many more of them (PG=16,18): the table of docs/reliability.md"
 	@echo "make load          the load test for long (PG=16,18 LOAD_ROUNDS=40): the other table there"
 	@echo "make fuzz          bad input, more than 20,000 times (FUZZ_EXAMPLES=...)"
+	@echo "make bench         speed beside other tools (BENCH_PG, BENCH_SIZES, BENCH_ROUNDS, BENCH_TOOLS): docs/benchmarks.md"
 	@echo "make docs          the documentation in .build/docs/html"
 	@echo "make build         the collection's archive in .build/dist"
 	@echo "make clean         remove .build"
@@ -50,6 +54,9 @@ load:
 
 fuzz:
 	@FUZZ=long FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(CHECKS) bad-input
+
+bench:
+	@bin=$$($(PYTHON) tools/environments.py dev) && "$$bin/python" tests/bench/bench.py
 
 docs:
 	@$(CHECKS) docs

@@ -272,7 +272,10 @@ def lint(job: Job) -> None:
         ((*mypy, "tools"), ROOT),
         ((*mypy, *RELAXED, "-p", f"{package}.tests.unit"), collection.parents[2]),
         # Outside of Ansible's tree the collection is not there to be seen.
-        *(((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT) for folder in ("tests/server", "tests/fuzz")),
+        *(
+            ((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT)
+            for folder in ("tests/server", "tests/fuzz", "tests/bench")
+        ),
     ]
     failed = []
     for (program, *words), place in steps:
@@ -369,6 +372,12 @@ def bad_input(job: Job) -> None:
         pytest(job, tools, "-s", "--pg", ",".join(map(str, versions)), "tests/server/test_bad_input.py")
 
 
+def bench(job: Job) -> None:
+    """The benchmark's own tests, among them a short run of all of it."""
+    tools = prepare_server(job, ALL_SERVERS[-1])
+    pytest(job, tools, "tests/bench")
+
+
 def pytest(job: Job, tools: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
     report = BUILD / "results" / f"{job.name}.xml"
     report.parent.mkdir(exist_ok=True)
@@ -414,6 +423,7 @@ def parts() -> list[Part]:
         Part("docs", 60, docs),
         Part("demo", 60, demo),
         Part("bad-input", 60, bad_input),
+        Part("bench", 60, bench),
         Part("ansible-lint", 60, ansible_lint),
         Part("lint", 60, lint),
     ]

@@ -49,6 +49,15 @@ class Scenario:
         return f"{self.schemas}x{self.tables}"
 
     @property
+    def size(self) -> int:
+        """How many tables there are."""
+        return self.schemas * self.tables
+
+    def objects_by_kind(self) -> dict[str, int]:
+        """How many objects each schema has."""
+        return {"table": self.tables, "view": VIEWS, "sequence": self.tables, "function": FUNCTIONS}
+
+    @property
     def schema_names(self) -> list[str]:
         return [f"s{number:03}" for number in range(self.schemas)]
 
@@ -130,12 +139,24 @@ class Scenario:
             yield f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {reader}, {editor}, {app}"
         yield "COMMIT"
 
-    def drift(self) -> list[str]:
-        """Statements after which 1 % of the tables, at least one, have lost a grant, and as many have gained one."""
+    def _drifted(self) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+        """The tables, by schema and number, that lose a grant, and those that gain one."""
         every = [(schema, number) for number in range(1, self.tables + 1) for schema in self.schema_names]
         count = max(1, len(every) // 100)
-        lost, gained = every[:count], every[-count:]
+        return every[:count], every[-count:]
+
+    def drift(self) -> list[str]:
+        """Statements after which 1 % of the tables, at least one, have lost a grant, and as many have gained one."""
+        lost, gained = self._drifted()
         return [
             *(f'REVOKE SELECT ON {schema}.t{number} FROM "{schema}-reader"' for schema, number in lost),
             *(f'GRANT TRUNCATE ON {schema}.t{number} TO "{schema}-reader"' for schema, number in gained),
+        ]
+
+    def undo_drift(self) -> list[str]:
+        """Statements that lead back from there."""
+        lost, gained = self._drifted()
+        return [
+            *(f'GRANT SELECT ON {schema}.t{number} TO "{schema}-reader"' for schema, number in lost),
+            *(f'REVOKE TRUNCATE ON {schema}.t{number} FROM "{schema}-reader"' for schema, number in gained),
         ]

@@ -442,12 +442,13 @@ def _sweep() -> None:
                 pass
 
 
-def start(version: int, settings: str = "", hba: str = "") -> Server:
+def start(version: int, settings: str = "", hba: str = "", scratch: Path | None = None) -> Server:
     """Start a fresh server of this major version. It ends with this process at the latest.
 
-    ``settings`` and ``hba`` are more lines of postgresql.conf and pg_hba.conf.
+    ``settings`` and ``hba`` are more lines of postgresql.conf and pg_hba.conf. ``scratch``: the folder for the data,
+    where it must not lie in memory; its path has to be short.
     """
-    return _launch(version, settings, hba)
+    return _launch(version, settings, hba, scratch=scratch)
 
 
 def start_primary(version: int, settings: str = "") -> Server:
@@ -464,12 +465,14 @@ def start_standby(primary: Server, settings: str = "", name: str = "standby") ->
     return _launch(primary.version, _REPLICATION + own + settings, "", ("standby.signal",))
 
 
-def _launch(version: int, settings: str, hba: str, signals: tuple[str, ...] = ()) -> Server:
+def _launch(
+    version: int, settings: str, hba: str, signals: tuple[str, ...] = (), scratch: Path | None = None
+) -> Server:
     template = _template(version)
     programs = binaries(version)
     assert programs is not None
     _sweep()
-    directory = Path(tempfile.mkdtemp(prefix=f"pgar-{os.getpid()}-", dir=_scratch()))
+    directory = Path(tempfile.mkdtemp(prefix=f"pgar-{os.getpid()}-", dir=scratch or _scratch()))
     hand_over(directory)
     # A program that runs as another user, as Ansible's may, reaches the socket too.
     directory.chmod(0o755)

@@ -145,8 +145,11 @@ def _in_one_database(
     early = {change.group.oid for change in removals if change.early}
     back = role_set(session_role)
     early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
-    # The executor's own come first, so that each other role is set once.
-    early_grants.sort(key=lambda item: item.batch.run_as or RoleRef(-1, ""))
+    # Schemas come first, because naming what lies in one takes USAGE. Then the executor's own, so that each other role
+    # is set once for them and once for the rest.
+    early_grants.sort(
+        key=lambda item: (item.batch.keyword != KINDS["schema"].keyword, item.batch.run_as or RoleRef(-1, ""))
+    )
     revokes = composer.batched(
         [change for change in changes if isinstance(change, Revoke) and not change.covered], inside_first=True
     )

@@ -14,7 +14,7 @@ The table is made for max_locks_per_transaction * (max_connections + max_prepare
 together. It really has room for processes that are no connections too, and it grows into spare shared memory: 53200
 came at 1.65 times that number with 500 connections, at 1.85 (14) to 2.33 (18) times with 100, and far later on servers
 with a few connections only. Places that the table does not need, because each session keeps some weak locks on
-relations to itself (16 before 18, about max_locks_per_transaction from then on), are not counted on.
+relations to itself (16 before 18, then max_locks_per_transaction rounded up to a power of two), are not counted on.
 """
 
 from __future__ import annotations

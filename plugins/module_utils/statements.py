@@ -98,8 +98,8 @@ def inventory_of(state: State) -> Inventory:
 class Statement(NamedTuple):
     """One statement of a plan, and the changes that it makes: none where it only sets a role or lends a schema.
 
-    ``text``: as it is sent, with a mask for a password. ``database``: as in the changes. ``whole``: it names schemas and
-    not the objects in them.
+    ``text``: as it is sent, with a mask for a password. ``database``: as in the changes. ``whole``: it names schemas
+    and not the objects in them.
     """
 
     text: str

@@ -90,17 +90,17 @@ _ROUTINES = _GROUPS.format(
     exploded=EXPLODED.format(acl="coalesce(acl, acldefault('f', owner))"),
 )
 
-# Arrays, multiranges and the row types of tables take no grants of their own.
+# Arrays, multiranges and the row types of tables take no grants of their own. What an array is GRANT asks like this
+# (IsTrueArrayType in pg_type.h); every table has one, so it has to be cheap.
 _TYPES = _GROUPS.format(
     catalog="pg_type",
     objects="""
     SELECT t.oid, t.typnamespace AS nsp, 'type' AS kind, t.typowner AS owner, NULL::name AS col, t.typacl AS acl,
            json_build_array(t.oid::int8, t.typname) AS item
     FROM pg_type AS t
-    LEFT JOIN pg_class AS c ON c.oid = t.typrelid
-    WHERE t.typnamespace = ANY(%s::oid[])
-      AND t.typtype IN ('b', 'c', 'd', 'e', 'r') AND (t.typrelid = 0 OR c.relkind = 'c')
-      AND NOT EXISTS (SELECT FROM pg_type AS e WHERE e.typarray = t.oid)
+    WHERE t.typnamespace = ANY(%s::oid[]) AND t.typtype IN ('b', 'c', 'd', 'e', 'r')
+      AND (t.typelem = 0 OR t.typsubscript <> 'array_subscript_handler'::regproc)
+      AND (t.typrelid = 0 OR t.typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c'))
     """,
     exploded=EXPLODED.format(acl="coalesce(acl, acldefault('T', owner))"),
 )

@@ -28,10 +28,6 @@ from harness import Cluster, Database, Runner
 
 _clusters: dict[int, Cluster] = {}
 
-#: Versions whose examples are not those of their own number. With 15 on PostgreSQL 15 a check run takes a plan for possible
-#: in which a GRANT in a schema comes before the executor's USAGE on it: to be taken out once that is mended.
-SEEDS = {15: 115}
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pg", action="append", default=[], help="PostgreSQL major versions to test on, such as 16,18")
@@ -89,7 +85,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     test: Any = getattr(item, "obj", None)
     version = getattr(item, "callspec", None) and item.callspec.params.get("server")  # type: ignore[attr-defined]
     if version and hypothesis.is_hypothesis_test(test) and os.environ.get("PROPERTIES") != "long":
-        hypothesis.seed(SEEDS.get(version, version))(test)
+        hypothesis.seed(version)(test)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

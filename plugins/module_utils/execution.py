@@ -29,7 +29,9 @@ from .problems import Problem
 from .run import Clock, Done, Run
 from .script_files import Scripts
 from .state import State
-from .statements import Statement, composed_statements, inventory_of
+from .statements.order import composed_statements
+from .statements.privileges import inventory_of
+from .statements.statement import Statement
 from .transaction import Settings, run
 from .verification import check_access, verify
 

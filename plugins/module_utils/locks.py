@@ -46,7 +46,8 @@ from .failure import Failure
 from .privileges import PUBLIC_OID
 from .problems import Problem
 from .state import LockTable, RoleRef, State
-from .statements import LOCKS_NAMED_OBJECTS, Statement
+from .statements.privileges import LOCKS_NAMED_OBJECTS
+from .statements.statement import Statement
 
 CODE = "too_many_locks"
 

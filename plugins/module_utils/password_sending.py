@@ -30,7 +30,8 @@ from .problems import Problem
 from .sealed import PRELUDE, seal
 from .sending import send
 from .state import State
-from .statements import password_statement, text
+from .statements.names import text
+from .statements.roles import password_statement
 from .transaction import Settings
 
 if TYPE_CHECKING:

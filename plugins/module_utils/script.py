@@ -48,7 +48,8 @@ from .filters import Options
 from .pins import pins, set_role, turn, waits
 from .problems import Problem
 from .state import State
-from .statements import Statement, role, text
+from .statements.names import role, text
+from .statements.statement import Statement
 from .store import keeping_record
 from .undo.way import Undo
 

@@ -19,7 +19,7 @@ from .filters import Options
 from .outcome import Outcome
 from .problems import Problem
 from .state import State
-from .statements import Statement
+from .statements.statement import Statement
 from .store import COMMENT_STORE
 from .transaction import Settings
 

@@ -22,7 +22,7 @@ from .policy import Policy
 from .problems import Problem
 from .protection import CODE as PROTECTED
 from .state import State
-from .statements import statements
+from .statements.order import statements
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -178,7 +178,16 @@ def rooms() -> dict[str, Any]:
     link_collection()
     sys.path.insert(0, str(COLLECTIONS))
     name = "ansible_collections.pg_access.reconcile.plugins.module_utils"
-    parts = ("apply", "plan", "policy", "filters", "statements", "problems", "diff.passwords")
+    parts = (
+        "apply",
+        "plan",
+        "policy",
+        "filters",
+        "statements.order",
+        "statements.privileges",
+        "problems",
+        "diff.passwords",
+    )
     return {part: importlib.import_module(f"{name}.{part}") for part in parts}
 
 
@@ -235,9 +244,9 @@ def judge(scene: dict[str, Any], connection: psycopg.Connection[Any], database: 
     other = [problem for problem in outcome.problems if problem.code != "insufficient_privilege"]
     if other:
         return f"another problem: {other[0].code}"
-    sql = rooms["statements"].statements(
+    sql = rooms["statements.order"].statements(
         outcome.plan.changes,
-        rooms["statements"].inventory_of(state),
+        rooms["statements.privileges"].inventory_of(state),
         state.server.version,
         session_role=session_role,
     )

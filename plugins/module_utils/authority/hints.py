@@ -17,7 +17,7 @@ except ImportError:  # the module reports the missing library before it composes
 
 from ..problems import Problem
 from ..state import RoleRef, State
-from ..statements import role, text
+from ..statements.names import role, text
 
 if TYPE_CHECKING:
     from .powers import Powers

@@ -18,7 +18,7 @@ from ..changes import AddMember, Change, RemoveMember
 from ..privileges import BOOTSTRAP_OID
 from ..problems import Problem
 from ..state import RoleRef, State
-from ..statements import early_removals, late_removals
+from ..statements.memberships import early_removals, late_removals
 from . import hints
 from .powers import Powers
 

@@ -33,7 +33,8 @@ from ..changes import (
     Withheld,
 )
 from ..privileges import KINDS
-from ..statements import SHOWN, statement_of
+from ..statements.order import statement_of
+from ..statements.statement import SHOWN
 
 _NAMES = {
     CreateRole: "create_role",

@@ -158,7 +158,8 @@ def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[st
     # Ansible puts the warnings into the result, each with some words of its own.
     largest = LARGEST - sum(len(text) + WARNED for text in warnings_of(run, ""))
     if size(result) > largest:
-        from ..statements import inventory_of, statements
+        from ..statements.order import statements
+        from ..statements.privileges import inventory_of
 
         sql = statements(
             run.plan.changes,

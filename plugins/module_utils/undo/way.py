@@ -67,7 +67,8 @@ from ..instants import is_spelt
 from ..manifest.settings import elements
 from ..problems import Problem
 from ..state import RoleRef, State
-from ..statements import BATCH, Statement, composed_statements, role_set
+from ..statements.order import composed_statements
+from ..statements.statement import BATCH, Statement, role_set
 from .defaults import defaults_back
 from .memberships import members_back
 from .privileges import PrivilegesBack

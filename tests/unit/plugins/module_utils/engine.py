@@ -35,7 +35,8 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.state import (
     State,
     default_acl,
 )
-from ansible_collections.pg_access.reconcile.plugins.module_utils.statements import inventory_of, statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.order import statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.privileges import inventory_of
 
 #: Grantee, privilege (with a star where the grant option comes with it), and grantor, by their names.
 Held = Tuple[str, str, str]

@@ -47,7 +47,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.state import (
     Server,
     State,
 )
-from ansible_collections.pg_access.reconcile.plugins.module_utils.statements import statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.order import statements
 
 pytest.importorskip("psycopg")
 

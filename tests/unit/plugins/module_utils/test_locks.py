@@ -41,7 +41,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.locks import (
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import Problem
 from ansible_collections.pg_access.reconcile.plugins.module_utils.state import PUBLIC_REF, LockTable, Object, RoleRef
-from ansible_collections.pg_access.reconcile.plugins.module_utils.statements import composed_statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.order import composed_statements
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World
 
 pytest.importorskip("psycopg")

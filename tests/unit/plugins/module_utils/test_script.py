@@ -28,7 +28,8 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import
 from ansible_collections.pg_access.reconcile.plugins.module_utils.filters import Options
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import Problem
 from ansible_collections.pg_access.reconcile.plugins.module_utils.script import Frame, plain, plan_script, reasons_of
-from ansible_collections.pg_access.reconcile.plugins.module_utils.statements import Statement, composed_statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.order import composed_statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.statement import Statement
 from ansible_collections.pg_access.reconcile.plugins.module_utils.undo import way
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World, declared, rule
 

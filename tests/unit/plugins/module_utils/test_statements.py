@@ -27,14 +27,11 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import
     SetPassword,
     Target,
 )
+from ansible_collections.pg_access.reconcile.plugins.module_utils.instants import instant
 from ansible_collections.pg_access.reconcile.plugins.module_utils.state import PUBLIC_REF, Object, RoleRef
-from ansible_collections.pg_access.reconcile.plugins.module_utils.statements import (
-    BATCH,
-    instant,
-    inventory_of,
-    statement_of,
-    statements,
-)
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.order import statement_of, statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.privileges import inventory_of
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.statement import BATCH
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World
 
 pytest.importorskip("psycopg")

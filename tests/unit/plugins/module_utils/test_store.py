@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils import store
 from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import CreateStore
 from ansible_collections.pg_access.reconcile.plugins.module_utils.state import PUBLIC_REF, RoleRef
-from ansible_collections.pg_access.reconcile.plugins.module_utils.statements import text
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.names import text
 from ansible_collections.pg_access.reconcile.plugins.module_utils.store import (
     PasswordFacts,
     Record,

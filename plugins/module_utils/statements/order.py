@@ -1,0 +1,166 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Changes as SQL: ordered by what has to come first, batched so that alike objects and grantees share a statement.
+
+Composed with ``psycopg.sql`` only, without a connection, so the same changes always give the same text.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Sequence
+
+from ..changes import (
+    AddMember,
+    AlterRole,
+    AlterSchemaOwner,
+    Change,
+    CommentRole,
+    CreateRole,
+    CreateSchema,
+    CreateStore,
+    DropOwned,
+    DropRole,
+    Grant,
+    GrantDefault,
+    LendUsage,
+    ReassignOwned,
+    RemoveMember,
+    Revoke,
+    RevokeDefault,
+    SetConfig,
+    SetPassword,
+)
+from ..privileges import KINDS
+from ..state import RoleRef
+from ..store import creation
+from .defaults import alter_defaults
+from .memberships import add_members, early_removals, late_removals, remove_member
+from .names import in_database, role, text
+from .privileges import Inventory, Privileges, sections
+from .roles import (
+    alter_roles,
+    comment_role,
+    create_role,
+    drop_owned,
+    drop_roles,
+    password_statement,
+    reassign,
+    set_config,
+)
+from .schemas import alter_schema_owner, create_schema
+from .statement import Statement, in_names, role_set
+
+
+def statements(
+    changes: Sequence[Change],
+    inventory: Inventory,
+    version: int,
+    *,
+    session_role: Optional[str] = None,
+    brief: bool = False,
+) -> List[str]:
+    """The texts of ``composed_statements``."""
+    composed = composed_statements(changes, inventory, version, session_role=session_role, brief=brief)
+    return [statement.text for statement in composed]
+
+
+def composed_statements(
+    changes: Sequence[Change],
+    inventory: Inventory,
+    version: int,
+    *,
+    session_role: Optional[str] = None,
+    brief: bool = False,
+) -> List[Statement]:
+    """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
+
+    First those of other databases, which are committed before the rest, each with a remark that says where. In every
+    database: roles, attributes, settings, comments, passwords (masked), memberships (removals first where an addition
+    would close a circle), schemas, grants, default privileges, revokes (columns before relations, objects before
+    schemas and databases, leaves before their grantors), what a revoke takes along and the plan keeps, other removals
+    of memberships with dependents first, what retired roles own, what they hold, the roles themselves.
+    """
+    places: Dict[Optional[str], List[Change]] = {}
+    for change in changes:
+        places.setdefault(getattr(change, "database", None), []).append(change)
+    own = places.pop(None, [])
+    return [
+        *(
+            Statement(f"{text(in_database(str(database)))} {statement}", behind, database)
+            for database, there in places.items()
+            for statement, behind, *_here in _in_one_database(there, {}, version, session_role, brief)
+        ),
+        *_in_one_database(own, inventory, version, session_role, brief),
+    ]
+
+
+def _in_one_database(
+    changes: Sequence[Change], inventory: Inventory, version: int, session_role: Optional[str], brief: bool
+) -> List[Statement]:
+    composer = Privileges(inventory, version, brief)
+    lends = [change for change in changes if isinstance(change, LendUsage)]
+    additions = [change for change in changes if isinstance(change, AddMember)]
+    removals = [change for change in changes if isinstance(change, RemoveMember)]
+    early = {change.group.oid for change in removals if change.early}
+    back = role_set(session_role)
+    early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
+    # Schemas come first, because naming what lies in one takes USAGE. Then the executor's own, so that each other role
+    # is set once for them and once for the rest.
+    early_grants.sort(
+        key=lambda item: (item.batch.keyword != KINDS["schema"].keyword, item.batch.run_as or RoleRef(-1, ""))
+    )
+    revokes = composer.batched(
+        [change for change in changes if isinstance(change, Revoke) and not change.covered], inside_first=True
+    )
+    late_grants = composer.batched([change for change in changes if isinstance(change, Grant) and change.late])
+    created = [change for change in changes if isinstance(change, CreateSchema)]
+    moved = [change for change in changes if isinstance(change, AlterSchemaOwner)]
+    return [
+        *(Statement.of(create_role(change), (change,)) for change in changes if isinstance(change, CreateRole)),
+        *alter_roles(change for change in changes if isinstance(change, AlterRole)),
+        *(Statement.of(set_config(change), (change,)) for change in changes if isinstance(change, SetConfig)),
+        *(Statement.of(comment_role(change), (change,)) for change in changes if isinstance(change, CommentRole)),
+        *(
+            Statement.of(part, (change,))
+            for change in changes
+            if isinstance(change, CreateStore)
+            for part in creation(change)
+        ),
+        *(Statement.of(password_statement(change), (change,)) for change in changes if isinstance(change, SetPassword)),
+        # What an early removal takes along is granted anew before it.
+        *add_members(change for change in additions if change.exists and change.group.oid in early),
+        *(Statement.of(remove_member(change), (change,)) for change in early_removals(removals)),
+        *add_members(change for change in additions if not (change.exists and change.group.oid in early)),
+        *in_names([(change.run_as, Statement.of(create_schema(change), (change,))) for change in created], back),
+        *in_names([(change.run_as, Statement.of(alter_schema_owner(change), (change,))) for change in moved], back),
+        *sections(early_grants, lends, back),
+        *in_names(alter_defaults([change for change in changes if isinstance(change, GrantDefault)]), back),
+        *in_names(alter_defaults([change for change in changes if isinstance(change, RevokeDefault)]), back),
+        *sections(revokes, lends, back),
+        *sections(late_grants, lends, back),
+        *(Statement.of(remove_member(change), (change,)) for change in late_removals(removals)),
+        *reassign(change for change in changes if isinstance(change, ReassignOwned)),
+        # One by one: a list of roles fails where one of them granted something to another.
+        *(Statement.of(drop_owned(change), (change,)) for change in changes if isinstance(change, DropOwned)),
+        *drop_roles([change for change in changes if isinstance(change, DropRole)]),
+    ]
+
+
+def statement_of(change: Change, *, brief: bool = False) -> str:
+    """The statement that one change would be by itself; empty where no statement can."""
+    if isinstance(change, (GrantDefault, RevokeDefault)) and change.kind not in KINDS:
+        return ""
+    try:
+        (statement, *more) = statements([change], {}, 0, brief=brief)
+    except UnicodeEncodeError:
+        return ""  # the name holds bytes that no statement can spell
+    statement = "; ".join([statement, *more])
+    if isinstance(change, Revoke) and change.grantor.oid != change.target.owner.oid:
+        # An owner's REVOKE does not reach what another grantor gave.
+        grantor = text(role(change.grantor))
+        return f"SET LOCAL ROLE {grantor}; {statement}; SET LOCAL ROLE NONE"
+    return statement

@@ -430,8 +430,8 @@ def parts() -> list[Part]:
 
 
 def default_jobs() -> int:
-    """Parts at a time: `JOBS`, or as many as there are processors, at least two because some of the time is waiting."""
-    return int(os.environ.get("JOBS") or max(2, os.cpu_count() or 2))
+    """Parts at a time: `JOBS`, or one more than there are processors, because some of the time is waiting."""
+    return int(os.environ.get("JOBS") or (os.cpu_count() or 1) + 1)
 
 
 def perform(part: Part, options: argparse.Namespace, live: bool) -> Result:

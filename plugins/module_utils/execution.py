@@ -21,6 +21,7 @@ from .elsewhere import by_database, cannot_rehearse, empty
 from .failure import Failure, of_problems
 from .filters import Options
 from .guards import guard_problems, roles_at_stake, undeclared_losers
+from .locks import explained, lock_problems, lock_warnings, locks_of
 from .outcome import Outcome
 from .password_sending import hidden, remember, with_key
 from .policy import Policy
@@ -68,6 +69,8 @@ def carry_out(
         if not problems:
             raise
         composed, sql = [], []  # a name that cannot be spelt is among the problems
+    locks, lock_table = locks_of(composed, plan.changes, state), state.server.lock_table
+    problems += lock_problems(locks, lock_table)
     own = _texts(composed, None)
     done.plan = sql
     plan = replace(plan, changes=(*done.changes, *plan.changes))
@@ -81,7 +84,7 @@ def carry_out(
     except Failure as failure:
         scripts.write_plan(failure.problems)
         raise
-    warnings = [*begun.warnings, *_about_passwords(plan, state, settings)]
+    warnings = [*begun.warnings, *lock_warnings(locks, lock_table), *_about_passwords(plan, state, settings)]
     with clock.stage("guard"):
         if sql and state.server.synchronous and not read_synchronous(connection):
             warnings.append(ALONE)
@@ -107,12 +110,14 @@ def carry_out(
             with clock.stage("elsewhere"):
                 for name, changes in others.items():
                     texts = _texts(composed, name)
-                    told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
+                    with explained(locks, name, lock_table):
+                        told = empty(name, changes, texts, connection, outcome.plan, policy, state, settings)
                     done.add(name, changes, texts, told)
                     warnings += told
                     settings.resume()
             with clock.stage("apply"):
-                run(connection, own, replaced, objects_of(plan))
+                with explained(locks, None, lock_table):
+                    run(connection, own, replaced, objects_of(plan))
                 remember(connection, plan, policy, state, passwords)
             with clock.stage("verify"):
                 verify(connection, policy, options, state, plan, passwords, own)

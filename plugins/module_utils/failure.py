@@ -68,6 +68,10 @@ class Failure(Exception):
         """The same failure in other words."""
         return self._with(message=message)
 
+    def with_hint(self, hint: str) -> Failure:
+        """The same failure with another hint, for its problems too."""
+        return self._with(hint=hint, problems=[replace(problem, hint=hint) for problem in self.problems])
+
     def partially_applied(self, databases: Sequence[str], sql: Sequence[str], plan: Sequence[str]) -> Failure:
         """The same failure after these databases were emptied, each for good, with these statements of the plan."""
         places = f"database {databases[0]} was" if len(databases) == 1 else f"databases {', '.join(databases)} were"

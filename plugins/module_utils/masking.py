@@ -15,7 +15,8 @@ from __future__ import annotations
 import ast
 import json
 import re
-from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Tuple
+from collections.abc import Mapping
+from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from .manifest.spec import ROLE_OPTIONS
 

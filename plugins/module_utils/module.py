@@ -16,7 +16,7 @@ import math
 import os
 import sys
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -27,10 +27,10 @@ from .failure import Failure, internal, of_problems
 from .filters import Options
 from .interruption import Interrupted, Signals
 from .keys import Key, key_of
-from .manifest.spec import RUN_OPTIONS, argument_spec
+from .manifest.spec import MANIFEST_OPTIONS, RUN_OPTIONS, argument_spec
 from .manifest.texts import describe, show
 from .manifest.validate import no_text
-from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address, structure
+from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
 from .policy import manifest_to_policy
 from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
 from .report.result import names_of, result_of, warnings_of
@@ -44,6 +44,10 @@ _MOST_NAMES = 100
 
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
+
+
+#: What AnsibleModule is not shown: the manifest, as far as it is given as options.
+_UNSEEN = frozenset(MANIFEST_OPTIONS) - {"manifest_files"}
 
 
 class _KeptFromAnsible(Exception):
@@ -118,13 +122,14 @@ class Module(AnsibleModule):  # type: ignore[misc]
         for name in CONNECTION_OPTIONS:
             if self.params.get(name) == "":
                 del self.params[name]
-        # AnsibleModule changes the arguments in place while it validates them.
-        self.raw = {
-            name: copy.deepcopy(value) for name, value in self.params.items() if not name.startswith("_ansible_")
-        }
+        # AnsibleModule changes the arguments in place while it validates them. It never sees the manifest: it would
+        # walk through all of it to coerce what the collection judges as it was written.
+        self.raw = {}
+        for name in [name for name in self.params if not name.startswith("_ansible_")]:
+            self.raw[name] = self.params.pop(name) if name in _UNSEEN else copy.deepcopy(self.params[name])
         self.secrets.add_all(of_arguments(self.raw, os.environ))
         self.no_log_values.update(self.secrets.texts())
-        if any(_endless(value) for value in _numbers(self.raw)):
+        if any(_endless(self.params.get(name)) for name in _NUMBERS):
             raise _KeptFromAnsible
 
     def _log_invocation(self) -> None:
@@ -279,27 +284,8 @@ def run_role_reconcile() -> None:
     module.exit_json(**result)
 
 
-def _names_of_numbers(options: Mapping[str, Any]) -> Iterator[str]:
-    for name, option in options.items():
-        if option["type"] == "int":
-            yield name
-        yield from _names_of_numbers(option.get("options", {}))
-
-
-#: The options, at any depth, that Ansible makes whole numbers of.
-_NUMBERS = frozenset(_names_of_numbers({**CONNECTION_OPTIONS, **argument_spec()}))
-
-
-def _numbers(raw: Mapping[str, Any]) -> Iterator[Any]:
-    """Every value that Ansible would make a whole number of. It takes text for a list or a dict where it wants one."""
-    pending: List[Any] = [raw]
-    while pending:
-        value = structure(pending.pop())
-        if isinstance(value, Mapping):
-            yield from (item for name, item in value.items() if name in _NUMBERS)
-            pending.extend(value.values())
-        elif isinstance(value, (list, tuple)):
-            pending.extend(value)
+#: The options that Ansible makes whole numbers of.
+_NUMBERS = tuple(name for name, option in {**CONNECTION_OPTIONS, **RUN_OPTIONS}.items() if option["type"] == "int")
 
 
 def _endless(value: Any) -> bool:
@@ -318,10 +304,9 @@ def _endless(value: Any) -> bool:
 def _mistyped(raw: Mapping[str, Any]) -> List[Problem]:
     """Values that Ansible takes for something else, or stumbles over: a list as a text is how Python prints it."""
     options = {**CONNECTION_OPTIONS, **RUN_OPTIONS}
-    numbers = [name for name, option in options.items() if option["type"] == "int"]
     return [
         Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(raw[name])}")
-        for name in numbers
+        for name in _NUMBERS
         if _endless(raw.get(name))
     ] + [
         Problem(path=name, message=no_text(raw[name], secret=True))

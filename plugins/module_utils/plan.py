@@ -12,7 +12,7 @@ found here; whether it may and can be done is asked in ``feasibility``, which a 
 
 from __future__ import annotations
 
-from typing import Iterable, List, Optional, Tuple
+from typing import Iterable, List, Optional, Tuple, Union
 
 from .changes import (
     Change,
@@ -26,8 +26,6 @@ from .changes import (
     SetPassword,
     Withheld,
 )
-from .diff.admins import with_grantors
-from .diff.circles import without_circles
 from .diff.defaults import default_changes
 from .diff.memberships import membership_changes, option_problems
 from .diff.passwords import PasswordOptions, declared, password_changes, store_changes
@@ -37,10 +35,10 @@ from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_ro
 from .diff.schemas import schema_changes, with_schema_changes
 from .diff.targets import Lookups, bind
 from .filters import Context, Options, apply_filters, override, wait_for_owner
-from .keep import merge_columns
 from .notices import access_raised, claims, expiring, few, held_retirements, login_lost, swept_away, undeclared_lost
 from .outcome import Differences, Outcome
 from .policy import Policy
+from .problems import Problem
 from .scope import Scope
 from .setting_checks import missing_settings
 from .state import State
@@ -67,9 +65,14 @@ def make_plan(
 
         changes, problems, powers = judge(found, policy, options, passwords)
     after, withheld = found.after, found.withheld
+    suppressed: Tuple[Union[Revoke, RevokeDefault], ...] = ()
+    if found.suppressed:
+        from .keep import merge_columns
+
+        suppressed = tuple(merge_columns(found.suppressed))
     plan = Plan(
         changes=changes,
-        suppressed=tuple(merge_columns(found.suppressed)),
+        suppressed=suppressed,
         withheld=withheld,
         warnings=(
             *few(found.warnings, "objects with an owner for whom ensure: absent does nothing"),
@@ -118,7 +121,12 @@ def differences(
     wrong_members = option_problems(policy, with_roles)
     members, held = apply_filters(membership_changes(policy, with_roles), Context(policy, with_roles, options))
     withheld += [item for item in held if not _goes_with_role(item.change, leaving)]
-    members, circles = without_circles(with_grantors(members, with_roles, leaving.roles), with_roles)
+    circles: List[Problem] = []
+    if members or leaving.roles:
+        from .diff.admins import with_grantors
+        from .diff.circles import without_circles
+
+        members, circles = without_circles(with_grantors(members, with_roles, leaving.roles), with_roles)
 
     schemas, moves = apply_filters(schema_changes(policy, with_roles), Context(policy, with_roles, options))
     withheld += moves

@@ -241,6 +241,19 @@ class Setting:
     granted: bool = False
 
 
+class LockTable(NamedTuple):
+    """What the server's lock table is made for: ``transactions`` (max_connections + max_prepared_transactions) with
+    ``each`` (max_locks_per_transaction) locks.
+    """
+
+    each: int = 64
+    transactions: int = 100
+
+    @property
+    def locks(self) -> int:
+        return self.each * self.transactions
+
+
 @dataclass(frozen=True)
 class Server:
     """Where the run is connected. ``version`` is the major version, ``full_version`` the server's own text.
@@ -261,6 +274,7 @@ class Server:
     self_grant: FrozenSet[str] = frozenset()
     #: Whether a COMMIT waits for standbys, and one may ask which are there.
     synchronous: bool = False
+    lock_table: LockTable = field(default_factory=LockTable)
 
 
 @dataclass(frozen=True)

@@ -277,8 +277,7 @@ def commit(connection: Connection[Any], settings: Settings, *, asked: bool) -> L
     transaction: Optional[str] = None
     identity: Optional[Tuple[str, ...]] = None
     if asked:
-        transaction = read_transaction(connection)
-        identity = read_identity(connection)
+        transaction, identity = read_transaction(connection)
     said: List[str] = []
     connection.add_notice_handler(lambda diagnostic: said.append(diagnostic.message_primary or ""))
     settings.committing()

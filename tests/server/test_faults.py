@@ -46,13 +46,26 @@ HARMS: dict[str, type[Harm]] = {
     "module asked to end (SIGTERM)": faults.Ask,
     "module interrupted (SIGINT)": faults.Interrupt,
 }
-#: These are done at every statement of the plan always, the others only in the long run.
+#: One of these is done at every statement of the plan always, on the next version the other one. In the long run every
+#: fault is.
 ALWAYS = ("backend terminated", "module killed (SIGKILL)")
 
 
 @pytest.fixture(params=PLANS if LONG else PLANS[:1], ids="-".join)
 def trial(request: pytest.FixtureRequest, db: Database) -> Trial:
     return Trial(FaultPlan(db, *request.param))
+
+
+def its_turn(trial: Trial, name: str, stop: Stop) -> bool:
+    """All around the COMMIT. Else every fifteenth statement, every second of the plan, every tenth before it has begun:
+    on each version those that the others leave out.
+    """
+    if stop.number >= trial.last - 1:
+        return True
+    turn, step = stop.number + trial.db.version, 15
+    if name in ALWAYS:
+        turn, step = turn + ALWAYS.index(name), 2 if stop.number >= trial.first - 1 else 10
+    return turn % step == 0
 
 
 @pytest.mark.parametrize("name", HARMS)
@@ -65,9 +78,7 @@ def test_at_every_statement(trial: Trial, name: str) -> None:
         if LONG and harm is faults.Drop:
             stops += [Stop(number, "part") for number in range(trial.first, trial.last + 1)]
     if not LONG:
-        # Every fifteenth, and all around the COMMIT; or every one of the plan, and every fifth before it has begun.
-        begin, step = (trial.first - 1, 5) if name in ALWAYS else (trial.last - 1, 15)
-        stops = [stop for stop in stops if stop.number % step == 0 or stop.number >= begin]
+        stops = [stop for stop in stops if its_turn(trial, name, stop)]
     for position, stop in enumerate(stops):
         # Else the next trial is the next run.
         always = LONG and name in ALWAYS and stop.number >= trial.first - 1

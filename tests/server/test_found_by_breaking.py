@@ -197,3 +197,19 @@ def test_an_executors_own_missing_password_is_no_news(db: Database) -> None:
     db.sql("CREATE ROLE adm LOGIN CREATEROLE")
     result = db.reconcile("roles: [{name: adm, createrole: true}]", login_user="adm")
     assert not [item for item in result.withheld if "PASSWORD" in item["sql"]]
+
+
+def test_what_the_plan_gives_on_a_schema_comes_before_what_needs_it(db: Database) -> None:
+    """The executor owns a sequence in a schema that it cannot use before the plan, by way of PUBLIC, lets it."""
+    db.sql(
+        "CREATE ROLE o; CREATE ROLE ex LOGIN NOINHERIT; GRANT o TO ex; CREATE ROLE x; CREATE SCHEMA s AUTHORIZATION o;"
+        "CREATE SEQUENCE s.q; ALTER SEQUENCE s.q OWNER TO ex"
+    )
+    db.converge(
+        "roles: [{name: x}]\n"
+        "grants:\n"
+        "  - {role: x, privileges: [USAGE], object: {type: sequence, schema: s, name: q}}\n"
+        "  - {role: PUBLIC, privileges: [USAGE], object: {type: schema, name: s}}\n",
+        login_user="ex",
+        reconciliation_mode="additive",
+    )

@@ -34,7 +34,8 @@ def others(db: Database) -> Iterator[Others]:
 
     def make(suffix: str) -> Session:
         names.append(db.name + suffix)
-        db.connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(names[-1])))
+        name = sql.Identifier(names[-1])
+        db.connection.execute(sql.SQL("CREATE DATABASE {} {}").format(name, sql.SQL(db.cluster.template)))
         return db.connect(dbname=names[-1])
 
     db.sql("CREATE ROLE old LOGIN", "CREATE ROLE heir", "CREATE ROLE friend")

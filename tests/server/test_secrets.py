@@ -500,11 +500,11 @@ room.{function} = fault
 @one_version
 @pytest.mark.parametrize("exception", ["RuntimeError", "KeyError", "ValueError", "UnicodeError"])
 @pytest.mark.parametrize(
-    ("room", "function"), [("apply", "verify"), ("apply", "inspect"), ("apply", "run"), ("module", "result_of"), ("module", "connect")]
+    ("room", "function"), [("execution", "verify"), ("apply", "inspect"), ("execution", "run"), ("module", "result_of"), ("module", "connect")]
 )  # fmt: skip
 def test_a_fault(watch: Watch, room: str, function: str, exception: str) -> None:
-    prelude = FAULT.format(room=room, function=function, exception=exception, secret=SECRET)
-    result = watch.run(with_password(SECRET), prelude=prelude)
+    patch = FAULT.format(room=room, function=function, exception=exception, secret=SECRET)
+    result = watch.run(with_password(SECRET), patch=patch)
     fail(result)
     for text in (*watch.output, watch.log):
         assert_hidden(text, *watch.secrets, SECRET)
@@ -548,7 +548,7 @@ def test_the_second_net(db: Database) -> None:
     """A place that was forgotten: Ansible's own search still finds a secret that is no ordinary word."""
     password = "Zk3-un-guess-able-9vWq"
     stdout, _stderr, _code = db.raw(
-        with_password(password), check=True, fingerprint_key=KEY, prelude=LEAK.format(secret=password)
+        with_password(password), check=True, fingerprint_key=KEY, patch=LEAK.format(secret=password)
     )
     assert "nobody thought of" in stdout
     assert password not in stdout
@@ -659,15 +659,15 @@ def test_the_log_of_the_machine(watch: Watch, tmp_path: Path, kind: str, journal
     """Ansible's own line shows passwords with a backslash or tab in them."""
     password = PASSWORDS[kind]
     path = tmp_path / "syslog"
-    prelude = SYSLOG.format(path=str(path), journal=journal)
+    patch = SYSLOG.format(path=str(path), journal=journal)
     manifest = {
         "roles": [{"name": "r", "password": password}, {"name": "r2", "login": True}],
         "schemas": [{"name": "s"}],
     }
     passwords = {"r2": password}
-    succeed(watch.run(manifest, check=True, prelude=prelude, passwords=passwords, login_password=password))
-    succeed(watch.run(manifest, check=True, prelude=prelude, passwords=json.dumps(passwords)))
-    fail(watch.run({**manifest, "roles": [{"name": "r", "pasword": password}]}, prelude=prelude))
+    succeed(watch.run(manifest, check=True, patch=patch, passwords=passwords, login_password=password))
+    succeed(watch.run(manifest, check=True, patch=patch, passwords=json.dumps(passwords)))
+    fail(watch.run({**manifest, "roles": [{"name": "r", "pasword": password}]}, patch=patch))
     text = path.read_text()
     assert "Invoked" in text
     watch.output += text.splitlines()

@@ -22,7 +22,7 @@ from harness import Cluster
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from psycopg import sql
-from test_properties import examples
+from test_properties import examples, seeded
 from test_properties_units import room
 
 passwords = room("passwords")
@@ -171,6 +171,7 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 def test_mutated_verifiers_are_what_the_server_says(server: Cluster) -> None:
+    @seeded(server.version)
     @examples(30)
     @given(mutated())
     def check(text: str) -> None:
@@ -264,11 +265,12 @@ def test_libpq_hashes_the_same_bytes(server: Cluster) -> None:
         for letter in letters:
             for around in ("{}", "a{}", "\u05d0{}\u05d0"):
                 check(around.format(letter))
-        examples(60)(given(st.text(LETTERS, min_size=1, max_size=12))(check))()
+        seeded(server.version)(examples(60)(given(st.text(LETTERS, min_size=1, max_size=12))(check)))()
 
 
 @pytest.mark.parametrize("encryption", ["scram-sha-256", "md5"])
 def test_the_server_hashes_the_same_bytes(server: Cluster, encryption: str) -> None:
+    @seeded(server.version)
     @examples(2)
     @given(st.text(LETTERS, min_size=1, max_size=12))
     def check(text: str) -> None:

@@ -13,9 +13,11 @@ list of what became of them. A request that asks to be told a child's process nu
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import selectors
 import signal
 import sys
@@ -25,12 +27,29 @@ from dataclasses import dataclass, field
 
 COLLECTION = "ansible_collections.pg_access.reconcile"
 
+#: Libraries that a run imports when it comes to need them. Those of ansible-core are there from 2.19 on.
+LATE = (
+    "ansible.module_utils._internal._json._profiles._module_legacy_c2m",
+    "ansible.module_utils._internal._json._profiles._module_legacy_m2c",
+)
+
 
 def preload() -> None:
     # A library that is missing or a module that does not load yet shows in the child, as it would for Ansible.
     for name in ("ansible.module_utils.basic", "psycopg", "yaml", f"{COLLECTION}.plugins.modules.pg_role_reconcile"):
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+    # What a run imports on its way would be imported by every child.
+    for name in LATE:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    with contextlib.suppress(Exception):
+        rooms = importlib.import_module(f"{COLLECTION}.plugins.module_utils")
+        for room in pkgutil.walk_packages(rooms.__path__, f"{rooms.__name__}."):
+            importlib.import_module(room.name)
+    # Children leave alone what they share with their parent.
+    gc.collect()
+    gc.freeze()
 
 
 def child(request: dict[str, object]) -> None:

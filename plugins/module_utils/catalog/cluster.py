@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, 
 from ..manifest.model import INFINITY
 from ..manifest.settings import fold, is_custom
 from ..privileges import HIDDEN_SETTINGS
-from ..state import Database, Membership, Role, Schema, Server, Setting, State
+from ..state import Database, LockTable, Membership, Role, Schema, Server, Setting, State
 from ..store import COLUMNS, PRIVILEGES, SCHEMA, TABLE, PasswordFacts, StoreTable, records_of, split_comment
 from .queries import EXPLODED, SESSION, SYSTEM_IDENTIFIER, Acls, fetch
 
@@ -48,7 +48,9 @@ SELECT current_setting('server_version'),
              ORDER BY pid),
        current_setting('synchronous_standby_names') <> ''
            AND current_setting('synchronous_commit') NOT IN ('off', 'local')
-           AND has_function_privilege('pg_stat_get_wal_senders()', 'EXECUTE')
+           AND has_function_privilege('pg_stat_get_wal_senders()', 'EXECUTE'),
+       current_setting('max_locks_per_transaction')::int4,
+       current_setting('max_connections')::int4 + current_setting('max_prepared_transactions')::int4
 """
 
 # What the run has to know before it may look at the table of fingerprints, which anybody could have made: index scans
@@ -158,7 +160,7 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
         ],
     )
     full_version, database, database_oid, may_identify, in_recovery, session_user, current_user, *others = server[0]
-    clock, self_grant, encryption, sealing, may_read, may_create, strays, synchronous = others
+    clock, self_grant, encryption, sealing, may_read, may_create, strays, synchronous, *lock_table = others
     by_oid = {row[0]: _role(row) for row in roles}
     trusted = {session_user, current_user} | {role.oid for role in by_oid.values() if role.superuser}
     table = _store_table(store, trusted, may_create)
@@ -186,6 +188,7 @@ def read_cluster(connection: Connection[Any], databases: Iterable[str], verifier
             clock=clock,
             self_grant=frozenset(re.findall("inherit|set", (self_grant or "").lower())),
             synchronous=synchronous,
+            lock_table=LockTable(*lock_table),
         ),
         roles=by_oid,
         memberships=tuple(

@@ -45,12 +45,6 @@ def read_access(connection: Connection[Any], session_role: Optional[str]) -> Tup
     return bool(rows[0][0]), bool(rows[0][1])
 
 
-def read_transaction(connection: Connection[Any]) -> Optional[str]:
-    """The number of the running transaction, None while it has written nothing: one round trip."""
-    (rows,) = fetch(connection, [("SELECT pg_catalog.pg_current_xact_id_if_assigned()::text", ())])
-    return None if rows[0][0] is None else str(rows[0][0])
-
-
 def read_fate(connection: Connection[Any], transaction: str) -> Optional[str]:
     """What became of a transaction of this server, as ``pg_xact_status`` says it: one round trip."""
     (rows,) = fetch(connection, [("SELECT pg_catalog.pg_xact_status(%s::pg_catalog.xid8)", (transaction,))])
@@ -62,12 +56,21 @@ def read_identity(connection: Connection[Any]) -> Optional[Tuple[str, ...]]:
     timeline, which is a new one after each promotion. As far as the login may ask; None on a standby. Two round trips,
     before settings are pinned, too.
     """
-    (rows,) = fetch(connection, [(_IDENTITY, ())])
+    return read_transaction(connection)[1]
+
+
+def read_transaction(connection: Connection[Any]) -> Tuple[Optional[str], Optional[Tuple[str, ...]]]:
+    """The number of the running transaction, None while it has written nothing, and whose number that is, as
+    ``read_identity`` says it: two round trips.
+    """
+    number_of = "SELECT pg_catalog.pg_current_xact_id_if_assigned()::text"
+    numbers, rows = fetch(connection, [(number_of, ()), (_IDENTITY, ())])
+    number = None if numbers[0][0] is None else str(numbers[0][0])
     standby, *permitted = rows[0]
     if standby:
-        return None
+        return number, None
     queries: List[Query] = [(query, ()) for query, may in zip((SYSTEM_IDENTIFIER, _TIMELINE), permitted) if may]
-    return tuple(str(answer[0][0]) for answer in fetch(connection, queries)) if queries else ()
+    return number, tuple(str(answer[0][0]) for answer in fetch(connection, queries)) if queries else ()
 
 
 def read_synchronous(connection: Connection[Any]) -> bool:

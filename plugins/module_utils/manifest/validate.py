@@ -12,8 +12,9 @@ import datetime
 import difflib
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from .. import privileges
 from ..masking import by_chance
@@ -40,8 +41,7 @@ class _Broken:
 BROKEN = _Broken()
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """One usable element of a list, with the path it had before unusable ones were left out."""
 
     path: str
@@ -135,6 +135,7 @@ class Judge:
         self._role: Optional[str] = None
         self._secret = False
         self._suggesters: Dict[Tuple[str, ...], Suggester] = {}
+        self._requirements: Dict[int, Tuple[Options, Tuple[str, ...]]] = {}
 
     def source(self, path: str) -> str:
         """A path as messages print it."""
@@ -202,16 +203,27 @@ class Judge:
                 )
                 continue
             written[name] = key
-            value = self.value(item, options[name], join(path, "on" if key is True else key))
-            if isinstance(value, _Broken):
+            # A known key needs no care in the path.
+            place = join(path, "on" if key is True else key) if name != key or not path else f"{path}.{name}"
+            value = self.value(item, options[name], place)
+            if value is BROKEN:
                 broken.add(name)
             else:
                 values[name] = value
-        for name, option in options.items():
-            if option.get("required") and name not in values and name not in broken:
+        for name in self._required(options):
+            if name not in values and name not in broken:
                 self.report(join(path, name), "is required")
                 broken.add(name)
         return Fields(path, values, frozenset(broken))
+
+    def _required(self, options: Options) -> Tuple[str, ...]:
+        """The names of the required ones among some options, worked out once for all dicts that have them."""
+        known = self._requirements.get(id(options))
+        if known is None:
+            names = tuple(name for name, option in options.items() if option.get("required"))
+            # Kept together, so that no other options can come to have this identity.
+            known = self._requirements[id(options)] = (options, names)
+        return known[1]
 
     def _key(self, key: Any, item: Any, holder: Option, path: str, broken: Set[str]) -> Optional[str]:
         """The option that a key means, or None (after saying why). What was probably meant counts as broken."""
@@ -342,19 +354,19 @@ class Judge:
         element: Option = {**option, "type": option["elements"]}
         items: List[Item] = []
         outer = self._role, self._secret
+        about = option.get("about")
         for number, entry in enumerate(raw):
             place = f"{path}[{number}]"
             if entry is None:
                 self.report(place, "must not be null: leave the item out")
                 continue
-            about = option.get("about")
             if about is not None:
                 name = entry.get(about) if isinstance(entry, Mapping) else None
                 self._role = name if isinstance(name, str) else outer[0]
             self._secret = outer[1] or bool(option.get("secret"))
             value = self.value(entry, element, place)
             self._role, self._secret = outer
-            if not isinstance(value, _Broken):
+            if value is not BROKEN:
                 items.append(Item(place, value))
         return tuple(items)
 

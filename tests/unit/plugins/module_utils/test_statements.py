@@ -195,6 +195,52 @@ def test_all_in_schema_counts_views_and_several_buckets_together() -> None:
     ]
 
 
+def test_a_few_objects_that_are_given_more_are_named_for_that_only() -> None:
+    """Else one table with more privileges would cost a lock for each of the others."""
+    inventory = {("TABLES", "s"): 4, ("TABLES", "z"): 4}
+    more = grant(table("x", first=200), A, "SELECT", "DELETE", "INSERT")
+    changes = [
+        grant(table("t", "u", "v")),
+        more,
+        *(grant(table("t", "u", "v", "w", schema="z", first=300), to) for to in (A, B)),
+    ]
+    for order in (changes, changes[::-1]):
+        assert written(*order, version=18, inventory=inventory) == [
+            'GRANT SELECT ON ALL TABLES IN SCHEMA "s", "z" TO "a"',
+            'GRANT SELECT ON ALL TABLES IN SCHEMA "z" TO "b"',
+            'GRANT INSERT, DELETE ON TABLE "s"."x" TO "a"',
+        ]
+    assert len(written(*changes, version=17, inventory=inventory)) == 3
+    taken = [revoke(table("t", "u", "v")), revoke(table("x", first=200), A, "SELECT", "INSERT")]
+    assert written(*taken, version=18, inventory=inventory) == [
+        'REVOKE SELECT ON ALL TABLES IN SCHEMA "s" FROM "a"',
+        'REVOKE INSERT ON TABLE "s"."x" FROM "a"',
+    ]
+
+
+def test_where_many_objects_are_given_more_each_is_named_once() -> None:
+    inventory = {("TABLES", "s"): 7}
+    changes = [grant(table("t", "u", "v", "w", "x")), grant(table("y", "z", first=200), A, "SELECT", "INSERT")]
+    first, second = written(*changes, version=18, inventory=inventory)
+    assert "ALL" not in first + second and first.count('"s".') == 5 and second.count('"s".') == 2
+    # What is asked for by itself stays as it is.
+    apart = [grant(table("t", "u", "v", "w", "x", "y", "z")), grant(table("t", "u", "v", "w", "x"), A, "INSERT")]
+    assert written(*apart, version=18, inventory=inventory)[0] == 'GRANT SELECT ON ALL TABLES IN SCHEMA "s" TO "a"'
+
+
+def test_an_object_that_two_changes_name_counts_once_for_all_in_schema() -> None:
+    twice = [grant(table("t", "u")), grant(table("t"))]
+    assert "ALL" not in " ".join(written(*twice, version=18, inventory={("TABLES", "s"): 3}))
+
+
+def test_grant_options_and_names_to_act_in_are_no_part_of_a_whole_schema() -> None:
+    inventory = {("TABLES", "s"): 4}
+    others = (grant(table("x", first=200), with_grant_option=True), grant(table("x", first=200), run_as=B))
+    for other in others:
+        sql = written(grant(table("t", "u", "v")), other, version=18, inventory=inventory)
+        assert "ALL" not in " ".join(sql)
+
+
 def test_all_in_schema_is_never_said_for_columns() -> None:
     (statement,) = written(grant(table("t", "u", columns=["c"])), version=18, inventory={("TABLES", "s"): 2})
     assert "ALL" not in statement

@@ -276,7 +276,7 @@ def main() -> int:
     options = parser.parse_args()
     os.umask(0o022)
     servers.stop_on_signals()
-    wanted = settings(quick=options.quick)
+    wanted = settings(os.environ, quick=options.quick)
     folder = options.to or places.BENCH / ("quick" if options.quick else "")
     if options.quick and not options.report:
         (folder / "results.json").unlink(missing_ok=True)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import places  # noqa: F401
 import psycopg
 import servers
 from endstate import Row, differences, expected, read
+from places import SCRATCH
 from scenario import Scenario
 
 DATABASE = "bench"
@@ -41,9 +40,6 @@ _WRITTEN = (
     "pg_namespace", "pg_class", "pg_attribute", "pg_proc", "pg_type", "pg_depend", "pg_default_acl", "pg_init_privs",
     "pg_authid", "pg_auth_members", "pg_shdepend", "pg_shdescription", "pg_db_role_setting", "pg_database",
 )  # fmt: skip
-
-#: On disk: in memory, fsync would cost nothing.
-_SCRATCH = Path("/var/tmp")
 
 
 class WrongEnd(Exception):
@@ -79,7 +75,7 @@ class Cluster:
 
     def __enter__(self) -> Cluster:
         began = time.monotonic()
-        self.server = servers.start(self.version, self._settings(), scratch=_SCRATCH)
+        self.server = servers.start(self.version, self._settings(), scratch=SCRATCH)
         try:
             with self.connect("postgres") as connection:
                 connection.execute(f"CREATE DATABASE {DATABASE} TEMPLATE template0")

@@ -9,6 +9,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import places  # noqa: F401
+HERE = Path(__file__).resolve().parent
+for folder in (HERE.parent / "server", HERE):
+    sys.path.insert(0, str(folder))

@@ -21,6 +21,10 @@ from layout import BUILD
 BENCH = BUILD / "bench"
 
 
+#: The servers' data. On disk: in memory, fsync would cost nothing.
+SCRATCH = Path("/var/tmp")
+
+
 def collections() -> Path:
     """A folder in which Python and Ansible find the checkout as ansible_collections.pg_access.reconcile."""
     folder = BENCH / "collections" / "ansible_collections" / "pg_access"

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +61,7 @@ class Settings:
         return not self.quick and (self.tools is None or tool in self.tools)
 
 
-def settings(variables: Mapping[str, str] = os.environ, quick: bool = False) -> Settings:
+def settings(variables: Mapping[str, str], quick: bool = False) -> Settings:
     """From BENCH_PG, BENCH_SIZES, BENCH_ROUNDS and BENCH_TOOLS: lists with commas or blanks between."""
 
     def words(name: str) -> list[str]:

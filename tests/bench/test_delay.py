@@ -47,6 +47,7 @@ def echo() -> Iterator[str]:
 
 
 def receive(connection: socket.socket, size: int) -> bytes:
+    connection.settimeout(20)
     found = b""
     while len(found) < size:
         data = connection.recv(1 << 16)

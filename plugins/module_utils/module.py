@@ -22,7 +22,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .apply import reconcile
 from .connection import CONNECTION_OPTIONS, address, connect, is_private, place_of, require_psycopg
-from .diff.passwords import PasswordOptions
+from .diff.passwords import PasswordOptions, declared
 from .failure import Failure, internal, of_problems
 from .filters import Options
 from .interruption import Interrupted, Signals
@@ -370,7 +370,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
         raise ManifestInvalid(wrong)
     module.vouch(lambda: policy.named_roles)
     passwords = _password_options(params, key)
-    if passwords.update == "on_change":
+    if passwords.update == "on_change" and declared(policy):
         from .password_checks import key_problem
 
         missing = key_problem(policy, passwords, readable=False)

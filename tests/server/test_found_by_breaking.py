@@ -213,3 +213,37 @@ def test_what_the_plan_gives_on_a_schema_comes_before_what_needs_it(db: Database
         login_user="ex",
         reconciliation_mode="additive",
     )
+
+
+# Before 16 a member inherits all of its groups, the owner too, or none.
+@pytest.mark.parametrize(
+    "how", ["schema", "table", "declared without", pytest.param("inherited", marks=pytest.mark.versions(min=16))]
+)
+def test_nothing_is_granted_with_an_option_that_the_plan_takes_away(db: Database, how: str) -> None:
+    """The executor could grant by itself, but what it gave would hang on a grant option that the same plan revokes."""
+    newer = db.version >= 16
+    db.sql(
+        "CREATE ROLE adm LOGIN NOINHERIT; CREATE ROLE o; CREATE ROLE o2; CREATE ROLE r; CREATE SCHEMA s AUTHORIZATION o;"
+        "CREATE TABLE s.t (a int); ALTER TABLE s.t OWNER TO o; GRANT o TO adm"
+        + (" WITH INHERIT FALSE, SET TRUE" if newer else "")
+    )
+    usage = "{role: %s, privileges: [USAGE], object: {type: schema, name: s}}"
+    grants = usage % "r"
+    if how == "table":
+        db.sql("GRANT USAGE ON SCHEMA s TO adm; GRANT SELECT ON s.t TO adm WITH GRANT OPTION")
+        grants = f"{usage % 'adm'}, {{role: r, privileges: [SELECT], object: {{type: table, schema: s, name: t}}}}"
+    elif how == "inherited":
+        db.sql("GRANT USAGE ON SCHEMA s TO o2 WITH GRANT OPTION; GRANT o2 TO adm WITH INHERIT TRUE, SET TRUE")
+    else:
+        db.sql("GRANT USAGE ON SCHEMA s TO adm WITH GRANT OPTION")
+        if how == "declared without":
+            grants += f", {usage % 'adm'}"
+    result = db.converge(f"grants: [{grants}]", login_user="adm", assume_roles=["adm", "o", "o2", "r"])
+    assert result.sql[0] == 'SET LOCAL ROLE "o"'
+    # Without the way to the owner it is known beforehand.
+    db.sql("REVOKE o FROM adm; REVOKE ALL ON s.t FROM r; REVOKE ALL ON SCHEMA s FROM r")
+    if how == "table":
+        db.sql("GRANT SELECT ON s.t TO adm WITH GRANT OPTION")
+    else:
+        db.sql(f"GRANT USAGE ON SCHEMA s TO {'o2' if how == 'inherited' else 'adm'} WITH GRANT OPTION")
+    db.fails(f"grants: [{grants}]", "insufficient_privilege", login_user="adm", assume_roles=["adm", "o", "o2", "r"])

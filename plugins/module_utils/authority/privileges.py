@@ -21,6 +21,9 @@ from ..state import Object, RoleRef, State
 from .hints import compose, problem
 from .powers import Powers
 
+#: A privilege that a role holds: the kind and OID of the object, a column or None, the role, the privilege.
+_Held = Tuple[str, int, Optional[str], int, str]
+
 
 class Rivals:
     """Objects on which one of these roles holds a grant option without being the owner, now or through the plan.
@@ -71,6 +74,7 @@ def authorize_privileges(changes: Sequence[Change], state: State, powers: Powers
     if powers.is_superuser(executor):
         return list(changes), []
     acls = Acls(state)
+    lost = _lost(changes)
     rivals = Rivals(powers.acts_with(executor), state, changes)
     result: List[Change] = []
     problems: List[Problem] = []
@@ -85,7 +89,7 @@ def authorize_privileges(changes: Sequence[Change], state: State, powers: Powers
             result.append(change)
             if isinstance(change, Revoke):  # whoever something is given by, it is held
                 problems.append(_rival(change, state.ref(executor)))
-        elif (owns and not unsure) or (not owns and _may_pass_on(change, powers.acts_with(executor), acls)):
+        elif (owns and not unsure) or (not owns and _may_pass_on(change, powers.acts_with(executor), acls, lost)):
             result.append(change)
             if not powers.uses_schema(executor, change.target.schema):
                 problems.append(no_usage(change, state.ref(executor)))
@@ -99,21 +103,39 @@ def authorize_privileges(changes: Sequence[Change], state: State, powers: Powers
             result.append(replace(change, run_as=owner))
         else:
             result.append(change)
-            problems.append(_not_owner(change, state.ref(executor)))
+            holds = _may_pass_on(change, powers.acts_with(executor), acls, frozenset())
+            problems.append(_not_owner(change, state.ref(executor), loses=holds))
     return result, problems
 
 
-def _may_pass_on(change: Union[Grant, Revoke], acting: AbstractSet[int], acls: Acls) -> bool:
-    """Whether the executor holds the grant option: for a GRANT any, for a REVOKE as the grantor of the entry."""
+def _lost(changes: Iterable[Change]) -> AbstractSet[_Held]:
+    """What roles hold and the plan revokes, be it only the grant option: what they gave would have to go along."""
+    return frozenset(
+        (change.target.kind, item.oid, column, change.grantee.oid, privilege)
+        for change in changes
+        if isinstance(change, Revoke)
+        for item in change.target.objects
+        for column in (change.target.columns or (None,))
+        for privilege in change.privileges
+    )
+
+
+def _may_pass_on(change: Union[Grant, Revoke], acting: AbstractSet[int], acls: Acls, lost: AbstractSet[_Held]) -> bool:
+    """Whether the executor holds the grant option: for a GRANT any that it keeps, for a REVOKE as the grantor of the
+    entry.
+    """
     if isinstance(change, Revoke):
         return change.grantor.oid in acting and change.grantor.oid != change.target.owner.oid
-    return any(all(_grantable(change.target, role, p, acls) for p in change.privileges) for role in acting)
+    return any(all(_grantable(change.target, role, p, acls, lost) for p in change.privileges) for role in acting)
 
 
-def _grantable(target: Target, role: int, privilege: str, acls: Acls) -> bool:
+def _grantable(target: Target, role: int, privilege: str, acls: Acls, lost: AbstractSet[_Held]) -> bool:
     """Whether the role may pass the privilege on: on every object of the target, or on each of its columns."""
 
     def holds(oid: int, column: Optional[str]) -> bool:
+        # A REVOKE on a relation takes its columns along.
+        if any((target.kind, oid, place, role, privilege) in lost for place in {column, None}):
+            return False
         entries = acls.of(target.kind, oid, column).of(role).get(privilege, ())
         return any(entry.grantable for entry in entries)
 
@@ -123,14 +145,16 @@ def _grantable(target: Target, role: int, privilege: str, acls: Acls) -> bool:
     )
 
 
-def _not_owner(change: Union[Grant, Revoke], executor: RoleRef) -> Problem:
+def _not_owner(change: Union[Grant, Revoke], executor: RoleRef, *, loses: bool) -> Problem:
+    """``loses``: the executor may, but only until the plan takes its grant option away."""
     verb = "grant" if isinstance(change, Grant) else "revoke"
     label, owner = label_of(change), change.target.owner
     words = ", ".join(sorted(change.privileges))
     return problem(
         change.grantee,
         label,
-        f"{executor.name} may not {verb} {words} on {label}, which belongs to {owner.name}",
+        f"{executor.name} may not {verb} {words} on {label}, which belongs to {owner.name}"
+        + (": its grant option is one that the plan revokes" if loses else ""),
         f"Run as {owner.name} or a superuser, or: {compose('GRANT {} TO {}', owner, executor)}",
     )
 

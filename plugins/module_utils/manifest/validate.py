@@ -188,7 +188,8 @@ class Judge:
         """A dict whose keys are ``holder['options']``. None when it is unusable as a whole."""
         options: Options = holder["options"]
         if not isinstance(raw, Mapping):
-            self.report(path, f"must be a dict, not {describe(raw, secret=self._secret)}")
+            secret = self._secret or (isinstance(raw, str) and not by_chance(raw))
+            self.report(path, f"must be a dict, not {describe(raw, secret=secret)}")
             return None
         values: Dict[str, Any] = {}
         broken: Set[str] = set()
@@ -345,7 +346,8 @@ class Judge:
 
     def _list(self, raw: Any, option: Option, path: str) -> Any:
         if not isinstance(raw, (list, tuple)):
-            secret = self._secret or bool(option.get("secret"))
+            # Text in the place of a list of dicts may be a whole manifest, which holds passwords.
+            secret = self._secret or bool(option.get("secret")) or option["elements"] == "dict"
             self.report(path, f"must be a list, not {describe(raw, secret=secret)}")
             return BROKEN
         if not raw and option.get("nonempty"):

@@ -346,8 +346,9 @@ class Judge:
 
     def _list(self, raw: Any, option: Option, path: str) -> Any:
         if not isinstance(raw, (list, tuple)):
-            # Text in the place of a list of dicts may be a whole manifest, which holds passwords.
-            secret = self._secret or bool(option.get("secret")) or option["elements"] == "dict"
+            # Text in the place of a list may be a whole manifest, which holds passwords.
+            manifest = option["elements"] == "dict" or (isinstance(raw, str) and ":" in raw)
+            secret = self._secret or bool(option.get("secret")) or manifest
             self.report(path, f"must be a list, not {describe(raw, secret=secret)}")
             return BROKEN
         if not raw and option.get("nonempty"):

@@ -23,7 +23,6 @@ from .failure import Failure, internal
 from .filters import Options
 from .inspection import inspect
 from .interruption import Interrupted
-from .plan import make_plan
 from .policy import Policy
 from .privileges import NEWEST_SERVER
 from .run import Clock, Done, Run
@@ -36,6 +35,12 @@ if TYPE_CHECKING:
 
 #: How often a run starts, where other sessions keep changing the same things.
 TRIES = 3
+
+
+def load() -> None:
+    """Load what every run needs once the catalog is read: while the server works on that, there is time."""
+    from . import plan  # noqa: F401
+    from .report import result  # noqa: F401
 
 
 def reconcile(connection: Connection[Any], policy: Policy, options: Options, settings: Settings) -> Run:
@@ -111,6 +116,8 @@ def _attempt(
             state = look_around(connection, policy, state, settings)
         settings.seen(state)
     with clock.stage("plan"):
+        from .plan import make_plan  # loaded by now, see load()
+
         outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=not settings.writes)
     warnings = [*done.warnings, *outcome.plan.warnings, *_about_the_server(state)]
     run = Run(outcome.plan, (), state.server, state, settings.session_role, tuple(warnings), clock.seconds)

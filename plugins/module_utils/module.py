@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import copy
 import decimal
+import gc
 import inspect
 import json
 import math
 import os
 import sys
+import threading
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .apply import reconcile
+from .apply import load, reconcile
 from .connection import CONNECTION_OPTIONS, address, connect, is_private, place_of, require_psycopg
 from .diff.passwords import PasswordOptions, declared
 from .failure import Failure, internal, of_problems
@@ -33,7 +35,7 @@ from .manifest.validate import no_text
 from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
 from .policy import manifest_to_policy
 from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
-from .report.result import names_of, result_of, warnings_of
+from .state import State
 from .transaction import LONGEST_WAIT, Settings
 
 #: More digits than any number of a manifest or an option has.
@@ -260,6 +262,8 @@ def _no_traceback() -> Dict[str, Any]:
 
 def run_role_reconcile() -> None:
     """The module ``pg_role_reconcile``."""
+    # A run is short and leaves hardly any circles of objects; to look for them among many costs a part of it.
+    gc.disable()
     module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
     signals = Signals()
     failed: Optional[Failure] = None
@@ -347,6 +351,12 @@ def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
     )
 
 
+def _names_of(state: State) -> Iterable[str]:
+    from .report.result import names_of
+
+    return names_of(state)
+
+
 def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
     wrong = _mistyped(module.raw)
@@ -377,6 +387,8 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
         if missing is not None:
             raise of_problems([missing])
     require_psycopg()
+    # Beside the connection, whose answers take longer. It ends by itself, whatever becomes of the run.
+    threading.Thread(target=load).start()
     options = Options(params["reconciliation_mode"], params["undeclared_grantees"], params["adopt_schema_owners"])
     reach = {name: params[name] for name in CONNECTION_OPTIONS}
     connection = connect(reach, module.secrets.mask)
@@ -401,13 +413,15 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
             leaks=module.leaks,
             reconnect=lambda: connect(reach, module.secrets.mask),
             connect_to=lambda name: connect(reach, module.secrets.mask, {**place_of(connection), "dbname": name}),
-            seen=lambda state: module.vouch(lambda: names_of(state)),
+            seen=lambda state: module.vouch(lambda: _names_of(state)),
             committing=signals.hold_back,
             resume=signals.resume,
         )
         run = reconcile(connection, policy, options, settings)
     finally:
         connection.close()
+    from .report.result import result_of, warnings_of  # loaded by now
+
     for text in (*warnings_of(run, where), *(f"{where}: {text}" for text in key.warnings)):
         module.warn(text)
     result = result_of(run, options, facts=params["facts"], diff=module._diff)

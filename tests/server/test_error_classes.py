@@ -255,10 +255,10 @@ transaction._outcome = lambda *_: None
 def internal_error(db: Database) -> Result:
     """A fault of the collection: its type and place, and no text, which could hold a secret."""
     prelude = f"""
-import ansible_collections.pg_access.reconcile.plugins.module_utils.apply as apply
+import ansible_collections.pg_access.reconcile.plugins.module_utils.plan as plan
 def broken(*_, **__):
     raise KeyError({SECRET!r})
-apply.make_plan = broken
+plan.make_plan = broken
 """
     result = db.reconcile(HUSH, prelude=prelude, **KEY)
     assert result.msg.startswith("Internal error: KeyError at ")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import decimal
-import gc
 import inspect
 import json
 import math
@@ -262,8 +261,6 @@ def _no_traceback() -> Dict[str, Any]:
 
 def run_role_reconcile() -> None:
     """The module ``pg_role_reconcile``."""
-    # A run is short and leaves hardly any circles of objects; to look for them among many costs a part of it.
-    gc.disable()
     module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
     signals = Signals()
     failed: Optional[Failure] = None

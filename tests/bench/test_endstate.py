@@ -19,11 +19,17 @@ SCENARIO = Scenario(3, 12)
 
 #: What must not pass for the end state: a statement, and a line about it.
 CHANGES = [
-    ('REVOKE SELECT ON s001.t3 FROM "s001-reader"', "missing: table s001 t3 s001-app=INSERT,SELECT,UPDATE s001-editor=DELETE,INSERT,SELECT,UPDATE s001-reader=SELECT"),
-    ("GRANT SELECT ON s001.t3 TO PUBLIC", "unexpected: table s001 t3 PUBLIC=SELECT s001-app=INSERT,SELECT,UPDATE s001-editor=DELETE,INSERT,SELECT,UPDATE s001-reader=SELECT"),
+    ('REVOKE SELECT ON s001.t3 FROM "s001-reader"',
+     "missing: table s001 t3 s001-app=INSERT,SELECT,UPDATE s001-editor=DELETE,INSERT,SELECT,UPDATE"
+     " s001-reader=SELECT"),
+    ("GRANT SELECT ON s001.t3 TO PUBLIC",
+     "unexpected: table s001 t3 PUBLIC=SELECT s001-app=INSERT,SELECT,UPDATE"
+     " s001-editor=DELETE,INSERT,SELECT,UPDATE s001-reader=SELECT"),
     ('GRANT SELECT ON s001.v2 TO "s001-reader" WITH GRANT OPTION', "unexpected: view s001 v2 s001-app=SELECT s001-editor=SELECT s001-reader=SELECT*"),
     ('GRANT UPDATE ON SEQUENCE s002.t1_id_seq TO "s002-app"', "unexpected: sequence s002 t1_id_seq s002-app=UPDATE,USAGE s002-editor=SELECT,USAGE"),
-    ("GRANT EXECUTE ON FUNCTION s000.f1 TO PUBLIC", "unexpected: function s000 f1(a integer, b text) PUBLIC=EXECUTE s000-app=EXECUTE s000-editor=EXECUTE s000-reader=EXECUTE"),
+    ("GRANT EXECUTE ON FUNCTION s000.f1 TO PUBLIC",
+     "unexpected: function s000 f1(a integer, b text) PUBLIC=EXECUTE s000-app=EXECUTE s000-editor=EXECUTE"
+     " s000-reader=EXECUTE"),
     ("CREATE FUNCTION s000.more() RETURNS int LANGUAGE sql AS 'SELECT 1'", "unexpected: function s000 more() PUBLIC=EXECUTE"),
     ('GRANT CREATE ON SCHEMA s000 TO "s000-app"', "unexpected: schema s000 s000-app=CREATE,USAGE s000-editor=USAGE s000-reader=USAGE"),
     ('GRANT SELECT (name) ON s000.t1 TO "s001-reader"', 'unexpected: column s000.t1 name {"\\"s001-reader\\"=r/postgres"}'),
@@ -66,7 +72,7 @@ def test_it_does_not_matter_who_granted_nor_what_the_owner_has(connection: psyco
         ]
 
 
-@pytest.mark.parametrize(("statement", "line"), CHANGES, ids=[statement for statement, _ in CHANGES])
+@pytest.mark.parametrize(("statement", "line"), CHANGES, ids=[statement for statement, _line in CHANGES])
 def test_a_difference_is_seen(connection: psycopg.Connection[Any], statement: str, line: str) -> None:
     with connection.transaction(force_rollback=True):
         connection.execute(statement.encode())

@@ -266,7 +266,7 @@ def test_the_same_packages_are_not_fetched_again(tmp_path: Path, monkeypatch: py
         return ""
 
     monkeypatch.setattr(fetching, "run", run)
-    for _ in range(2):
+    for _again in range(2):
         assert fetching.environment(tmp_path / "tool", ["a", "b"], ["--no-deps", "c"]) == tmp_path / "tool" / "bin"
     assert [command[-2:] for command in ran[1:]] == [("a", "b"), ("--no-deps", "c")]
     fetching.environment(tmp_path / "tool", ["a"])

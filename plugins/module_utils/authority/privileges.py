@@ -134,7 +134,7 @@ def _grantable(target: Target, role: int, privilege: str, acls: Acls, lost: Abst
 
     def holds(oid: int, column: Optional[str]) -> bool:
         # A REVOKE on a relation takes its columns along.
-        if any((target.kind, oid, place, role, privilege) in lost for place in {column, None}):
+        if any((target.kind, oid, place, role, privilege) in lost for place in (column, None)):
             return False
         entries = acls.of(target.kind, oid, column).of(role).get(privilege, ())
         return any(entry.grantable for entry in entries)

@@ -143,9 +143,9 @@ def remember(connection: Connection[Any], plan: Plan, policy: Policy, state: Sta
 def tidy_records(
     connection: Connection[Any], plan: Plan, policy: Policy, state: State, passwords: PasswordOptions
 ) -> List[str]:
-    """Records that moved to another store, or whose role is gone: no part of a plan, and no reason to fail."""
-    if not record_work(plan.changes, policy, state, passwords, {}):
-        return []
+    """Records that moved to another store, or whose role is gone: no part of a plan, and no reason to fail. Whether there
+    are any is asked by the caller.
+    """
     connection.execute("SAVEPOINT records")
     try:
         remember(connection, plan, policy, state, passwords)

@@ -1038,3 +1038,11 @@ def test_problems_without_number_end_somewhere() -> None:
     assert len(found) == 10001
     assert found[9999].message == "must be a dict, not the number 1"
     assert found[10000].message == "there are more problems than these 10000: correct them first"
+
+
+@pytest.mark.parametrize("name", ["schemas", "roles", "memberships", "grants", "assume_roles", "scope"])
+def test_text_in_the_place_of_a_section_is_not_shown(name: str) -> None:
+    """A template that went wrong can put a whole manifest there, with its passwords."""
+    problem = only({name: "roles: [{name: a, password: hunter22-secret}]"})
+    assert problem.path == name
+    assert "hunter22" not in problem.message

@@ -143,8 +143,8 @@ def remember(connection: Connection[Any], plan: Plan, policy: Policy, state: Sta
 def tidy_records(
     connection: Connection[Any], plan: Plan, policy: Policy, state: State, passwords: PasswordOptions
 ) -> List[str]:
-    """Records that moved to another store, or whose role is gone: no part of a plan, and no reason to fail. Whether there
-    are any is asked by the caller.
+    """Records that moved to another store, or whose role is gone: no part of a plan, and no reason to fail. The caller
+    has asked whether there are any.
     """
     connection.execute("SAVEPOINT records")
     try:

@@ -87,9 +87,9 @@ class Generator:
         self._plain = plain
         self._rules: dict[tuple[str, ...], list[Schema]] = {
             ("roles",): self._role_rules(),
-            ("grants",): self._grant_rules(),
+            ("grants",): self._grant_rules(profile=False),
             ("grants", "object"): self._object_rules(profile=False),
-            ("profiles", "grants"): self._grant_rules(),
+            ("profiles", "grants"): self._grant_rules(profile=True),
             ("profiles", "grants", "object"): self._object_rules(profile=True),
             ("profiles", "default_privileges"): self._default_rules(profile=True),
             ("default_privileges",): self._layer_rules(),
@@ -234,10 +234,11 @@ class Generator:
             for name in self._kinds
         ]
 
-    def _grant_rules(self) -> list[Schema]:
+    def _grant_rules(self, *, profile: bool) -> list[Schema]:
         relations = self._names(self._with(lambda kind: kind.column_privileges))
         rules = []
-        for name in self._kinds:
+        # A profile's objects lie in its schema, or are that.
+        for name in self._with(lambda kind: not profile or kind.in_schema or kind.name == "schema"):
             typed = _choice("type", self._names([name]))
             rules.append({"if": _either_object(typed), "then": _both({"privileges": _list_of(name)})})
         # Columns are for relations, which columns have privileges of their own.
@@ -265,13 +266,16 @@ class Generator:
             },
         }
         rules: list[Schema] = []
+        if profile:
+            outside = self._with(lambda kind: not kind.in_schema and kind.name != "schema")
+            rules.append(_both({"type": {"not": {"enum": self._names(outside)}}}))
         for name, kind in self._kinds.items():
             plain = {"type": "string", **_name("" if kind.in_schema else r"(?!\*$)")}
             wanted: Schema = {"name": by_kind.get(name, plain)}
             if profile and name == "schema":
                 then: Schema = _both({"name": {"type": "null"}})
             elif profile and not kind.in_schema:
-                then = {"not": {}}
+                continue
             elif name == "database":
                 then = _both({"name": {**plain, "type": ["string", "null"]}, "schema": {"type": "null"}})
             elif profile:

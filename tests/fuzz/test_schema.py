@@ -384,7 +384,7 @@ def test_every_text_of_the_spec_is_tried() -> None:
 # ---- what both refuse ----------------------------------------------------------------------------------------------
 
 #: Values that no field of this type takes.
-WRONG = {
+WRONG: dict[str, tuple[Any, ...]] = {
     "str": ([], {}, True, 1.5, ["x"]),
     "bool": ("yes", "true", 1, 0, [], {}),
     "int": ("1", True, 1.5, -2, 2**31, [], {}),

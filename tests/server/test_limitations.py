@@ -72,7 +72,6 @@ def test_the_playbook_sees_both_kinds_of_drift(db: Database, folder: Path) -> No
     assert played.status != 0
     played.shows("TASK [The override holds back no more than was known]\n\nHeld back now: {'pgloader_pg': 13}")
     db.sql("REVOKE TRUNCATE ON inventory.a FROM pgloader_pg")
-    assert runs()[0].status == 0
 
     # Anybody else: that is changed, and the playbook shows the statement.
     db.sql("GRANT DELETE ON inventory.b TO app")

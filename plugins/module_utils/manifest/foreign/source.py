@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
-from ...masking import NOBODY, Secrets, leaves
+from ...masking import NOBODY, Secrets
 from ...problems import Problem
 from ..build import Part, part, sections_holder
 from ..files import Document, read
@@ -21,7 +21,7 @@ from ..texts import show
 from ..validate import Judge
 from . import pgroles, policy_resource
 from .bundle import Bundle, bundle, fragment
-from .conversion import Call, ConvertedJudge, Sections, call_of
+from .conversion import Call, ConvertedJudge, Sections, call_of, secret_texts
 from .recognize import BUNDLE, FRAGMENT, RESOURCES, format_of, is_resource
 
 
@@ -158,9 +158,9 @@ def _items(sections: Sections, document: Document) -> Iterator[Document]:
 
 def _secrets(document: Document) -> Iterator[Tuple[str, str]]:
     """Whatever may be secret in a resource that nothing is read from."""
-    for text in leaves(document.content.get("stringData")):
+    for text in secret_texts(document.content.get("stringData")):
         yield text, NOBODY
-    for text in leaves(document.content.get("data")):
+    for text in secret_texts(document.content.get("data")):
         yield text, NOBODY
         try:
             yield base64.b64decode(text, validate=True).decode("utf-8"), NOBODY

@@ -511,7 +511,7 @@ def others(draw: Any, secret: bool = False) -> list[File]:
     seeds = copy.deepcopy(OTHERS)
     chosen = draw(st.sampled_from(([0], [0], [1], [1], [2, 3], [3], [1, 1], [0, 1], [1, 0])))
     wholes = [copy.deepcopy(seeds[number]) for number in chosen]
-    options = {}
+    options: dict[str, str] = {}
     for whole in wholes:
         passwords = whole.pop("passwords", None)
         options = passwords or options

@@ -183,7 +183,9 @@ def test_every_field_is_there_with_what_it_means() -> None:
 def _documents() -> list[tuple[str, Manifest]]:
     """Whole manifests on the pages of the documentation, the demo's, and the fuzzer's seeds."""
     found: list[tuple[str, Manifest]] = []
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("roles/*/README.md"))]:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("roles/*/README.md"))]
+    # Other tools' files have schemas of their own.
+    for page in [page for page in pages if page.name != "other-tools.md"]:
         texts = re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
         for number, text in enumerate(texts):
             value = yaml.safe_load(text)

@@ -211,7 +211,7 @@ def test_real_manifests_pass_both(manifest: Manifest, folder: Path) -> None:
     assert beyond_the_schema(problems(manifest, folder))
 
 
-@examples(1)
+@examples(0.5)
 @given(whole=from_spec())
 def test_what_the_spec_draws(whole: Manifest, folder: Path) -> None:
     """The validator accepts many of them. The schema accepts those, and refuses what it can."""
@@ -431,7 +431,7 @@ def damaged(draw: Any) -> tuple[Manifest, str]:
     return manifest, f"{name}: {place}"
 
 
-@examples(1)
+@examples(0.5)
 @given(case=damaged())
 def test_structural_damage_is_refused_by_both(case: tuple[Manifest, str], folder: Path) -> None:
     manifest, where = case
@@ -446,7 +446,7 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-@examples(1)
+@examples(0.5)
 @given(data=st.data())
 def test_whatever_is_broken_they_agree(data: Any, folder: Path) -> None:
     manifest = copy.deepcopy(data.draw(st.sampled_from(DOCUMENTS))[1])

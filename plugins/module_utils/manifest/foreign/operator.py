@@ -1,0 +1,427 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Resources of the operator postgresql.aboutbits.it as a part of a manifest.
+
+Each field means what the operator does for it, also where it is omitted; docs/other-tools.md has them all. Every place
+is that of the resource as it was written: ``access.yml: document 3 (Role app): spec.flags.inRole[0]``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+
+from ... import privileges
+from ...masking import NOBODY
+from ...problems import Problem
+from ..build import Part
+from ..model import (
+    ClusterEntry,
+    DatabaseEntry,
+    DefaultGrantEntry,
+    DefaultPrivilegeEntry,
+    GrantEntry,
+    Manifest,
+    MemberEntry,
+    ObjectEntry,
+    RoleEntry,
+    SchemaEntry,
+)
+from ..texts import describe, show
+from ..validate import Fields, Judge
+from .operator_spec import API_VERSION, BESIDE, CONNECTION, FLAGS, GROUP, KINDS
+
+#: Where a field of a role stands that is not called the same.
+_ELSEWHERE = {
+    **{ours: f"flags.{theirs}" for theirs, ours in FLAGS.items()},
+    "member_of": "flags.inRole",
+    "members": "flags.role",
+    "password_encryption": "passwordEncryption",
+    "login": "passwordSecretRef",
+}
+
+#: What ``objects: []`` reaches, as GRANT ON ALL TABLES IN SCHEMA does.
+_EVERY = {"table": ("table", "view", "materialized_view"), "sequence": ("sequence",)}
+
+#: What kubectl leaves of a Secret's own text in its annotations.
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Resource(NamedTuple):
+    """One resource. ``label`` is where it stands: ``access.yml: document 3 (Role app)``."""
+
+    label: str
+    content: Any
+
+
+def resources_of(label: str, documents: Iterable[Tuple[str, Any]]) -> Iterator[Resource]:
+    """The resources in a file's documents, each given with its place; those in a List one by one."""
+    for place, content in documents:
+        if isinstance(content, Mapping) and content.get("kind") == "List" and isinstance(content.get("items"), list):
+            for number, item in enumerate(content["items"]):
+                yield Resource(f"{label}: {place}, items[{number}]{_told(item)}", item)
+        else:
+            yield Resource(f"{label}: {place}{_told(content)}", content)
+
+
+def _told(content: Any) -> str:
+    """Which resource it is, as far as it says so."""
+    if not isinstance(content, Mapping):
+        return ""
+    words = [content.get("kind"), _metadata(content).get("name")]
+    told = " ".join(word if len(word) <= 70 else f"{word[:70]}..." for word in words if isinstance(word, str))
+    return f" ({told})" if told else ""
+
+
+def _metadata(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = content.get("metadata")
+    return found if isinstance(found, Mapping) else {}
+
+
+def secrets_of(resources: Iterable[Resource]) -> Iterator[Tuple[str, str]]:
+    """What no output may show: the contents of Secrets, and what stands where a role has no field."""
+    for _label, content in resources:
+        if not isinstance(content, Mapping):
+            continue
+        if content.get("kind") == "Secret":
+            yield from _of_secret(content, str(_metadata(content).get("name")))
+        spec = content.get("spec")
+        if content.get("kind") == "Role" and isinstance(spec, Mapping):
+            known = KINDS["Role"]["options"]
+            flags = spec.get("flags")
+            unknown = [value for key, value in spec.items() if key not in known]
+            if isinstance(flags, Mapping):
+                unknown += [value for key, value in flags.items() if key not in known["flags"]["options"]]
+            for value in unknown:
+                if isinstance(value, str):
+                    yield value, NOBODY
+
+
+def _of_secret(content: Mapping[str, Any], name: str) -> Iterator[Tuple[str, str]]:
+    owner = f"the Secret {name}"
+    for section in ("data", "stringData"):
+        found = content.get(section)
+        for key, value in found.items() if isinstance(found, Mapping) else ():
+            if not isinstance(value, str) or key == "username":
+                continue
+            yield value, owner
+            if section == "data":
+                try:
+                    yield base64.b64decode(value, validate=True).decode("utf-8"), owner
+                except (binascii.Error, ValueError):
+                    continue
+    annotations = _metadata(content).get("annotations")
+    applied = annotations.get(_LAST_APPLIED) if isinstance(annotations, Mapping) else None
+    if isinstance(applied, str):
+        yield applied, owner
+        try:
+            before = json.loads(applied)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(before, Mapping):
+            yield from _of_secret({**before, "metadata": {}}, name)
+
+
+def part_of(resources: Iterable[Resource], file: str) -> Tuple[Part, List[Problem]]:
+    """What a file's resources declare, and everything that is wrong with them."""
+    found = _Found()
+    seen: Dict[Tuple[Any, ...], str] = {}
+    for resource in resources:
+        _add(found, resource, file, seen)
+    return Part(found.manifest()), found.problems
+
+
+class _Found:
+    """What the resources say, one after the other."""
+
+    def __init__(self) -> None:
+        self.roles: List[RoleEntry] = []
+        self.schemas: List[SchemaEntry] = []
+        self.grants: List[GrantEntry] = []
+        self.defaults: List[DefaultPrivilegeEntry] = []
+        self.databases: List[DatabaseEntry] = []
+        self.clusters: List[ClusterEntry] = []
+        self.mentioned: List[Tuple[str, str]] = []
+        self.unreadable: FrozenSet[str] = frozenset()
+        self.problems: List[Problem] = []
+
+    def manifest(self) -> Manifest:
+        """All of it."""
+        return Manifest(
+            roles=tuple(self.roles),
+            schemas=tuple(self.schemas),
+            grants=tuple(self.grants),
+            default_privileges=tuple(self.defaults),
+            databases=tuple(self.databases),
+            clusters=tuple(self.clusters),
+            mentioned=tuple(self.mentioned),
+            unreadable=self.unreadable,
+        )
+
+
+def _add(found: _Found, resource: Resource, file: str, seen: Dict[Tuple[Any, ...], str]) -> None:
+    """One resource, judged and added to what was found so far."""
+    content = resource.content
+    spec = content.get("spec") if isinstance(content, Mapping) else None
+    kind = content.get("kind") if isinstance(content, Mapping) else None
+    name = spec.get("name" if kind == "Role" else "role") if isinstance(spec, Mapping) else None
+    judge = Judge(
+        resource.label, file, native=True, role=name if isinstance(name, str) else None, secret=kind in ("Role", "Secret")
+    )
+    before = len(found.roles)
+    fields = _spec(judge, content, seen)
+    if fields is not None:
+        _place(judge, fields, _metadata(content), found)
+        _ADD[content["kind"]](judge, fields, found)
+    if kind == "Role" and len(found.roles) == before:
+        found.unreadable |= {"roles"}
+    found.problems.extend(judge.problems)
+
+
+def _spec(judge: Judge, content: Any, seen: Dict[Tuple[Any, ...], str]) -> Optional[Fields]:
+    """The judged spec of a resource; None where it has none to say anything with."""
+    if not isinstance(content, Mapping):
+        judge.report("", f"must be a resource, not {describe(content, secret=True)}")
+        return None
+    version, kind = content.get("apiVersion"), content.get("kind")
+    if version == "v1" and kind in BESIDE:
+        return None
+    if not isinstance(version, str) or not isinstance(kind, str):
+        wrong = "apiVersion" if not isinstance(version, str) else "kind"
+        judge.report(wrong, "is required" if content.get(wrong) is None else f"must be text, not {describe(content[wrong])}")
+        return None
+    if version.partition("/")[0] != GROUP:
+        judge.report(
+            "kind",
+            f"{show(kind)} of {show(version)} is none of the operator's resources ({', '.join((*KINDS, CONNECTION))}):"
+            " keep it in another file",
+        )
+        return None
+    if version != API_VERSION:
+        judge.report("apiVersion", f"{show(version)} is not known; known is {API_VERSION}")
+        return None
+    known = (*KINDS, CONNECTION)
+    if kind not in known:
+        near = judge.suggest(known, kind) or f"; known here: {', '.join(known)}"
+        judge.report("kind", f"unknown kind {show(kind)}{near}")
+        return None
+    _once(judge, content, seen)
+    if kind == CONNECTION:
+        return None
+    top: Dict[str, Any] = {"type": "dict", "required": True, **KINDS[kind]}
+    # What Kubernetes keeps beside the spec says nothing on access.
+    said = {key: value for key, value in content.items() if key not in ("apiVersion", "kind", "metadata", "status")}
+    fields = judge.fields(said, {"options": {"spec": top}}, "")
+    return None if fields is None else fields["spec"]
+
+
+def _once(judge: Judge, content: Mapping[str, Any], seen: Dict[Tuple[Any, ...], str]) -> None:
+    """A resource that is there, and only once: of two, Kubernetes keeps the one that is applied last."""
+    metadata = content.get("metadata")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        judge.report("metadata", f"must be a dict, not {describe(metadata)}")
+        return
+    known = _metadata(content)
+    if known.get("deletionTimestamp") is not None:
+        judge.report(
+            "metadata.deletionTimestamp",
+            "says that the resource is being deleted, so that nothing of it is to be there: take it out of the file",
+        )
+    if isinstance(known.get("name"), str):
+        key = (content["kind"], str(known.get("namespace")), known["name"])
+        first = seen.setdefault(key, judge.source(""))
+        if first != judge.source(""):
+            judge.report(
+                "metadata.name",
+                f"the {content['kind']} {show(known['name'])} stands in {first} as well, and Kubernetes would keep only"
+                " the one that is applied last",
+            )
+
+
+def _place(judge: Judge, fields: Fields, metadata: Mapping[str, Any], found: _Found) -> None:
+    """Which cluster and which database the resource is for."""
+    cluster: Optional[Fields] = fields["clusterRef"]
+    if cluster is not None and cluster["name"] is not None:
+        own = metadata.get("namespace")
+        namespace = cluster["namespace"] if cluster["namespace"] is not None else own if isinstance(own, str) else None
+        found.clusters.append(ClusterEntry(cluster["name"], namespace, judge.source(fields.place("clusterRef"))))
+    # A database's own privileges are the cluster's business: they can be granted from anywhere.
+    if fields["database"] is not None and fields["objectType"] != "database":
+        found.databases.append(
+            DatabaseEntry(fields["database"], judge.source(fields.place("database")), connected=True)
+        )
+
+
+def _role(judge: Judge, fields: Fields, found: _Found) -> None:
+    name: Optional[str] = fields["name"]
+    if name is None:
+        return
+    if privileges.is_predefined(name):
+        judge.report(fields.place("name"), f"{show(name)} is reserved: names that begin with pg_ are PostgreSQL's own")
+    flags: Fields = fields["flags"] if fields["flags"] is not None else Fields(fields.place("flags"), {}, frozenset())
+    comment: Optional[str] = fields["comment"]
+    attributes: Dict[str, Any] = {ours: flags[theirs] for theirs, ours in FLAGS.items()}
+    found.roles.append(
+        RoleEntry(
+            name=name,
+            source=judge.source(fields.path),
+            # The operator takes away a comment that the resource does not have, and an empty one is none to it.
+            comment="" if comment is None or not comment.strip() else comment,
+            login=None if fields.omitted("passwordSecretRef") else True,
+            password_encryption=fields["passwordEncryption"],
+            member_of=_names(judge, flags, "inRole"),
+            members=_names(judge, flags, "role"),
+            elsewhere=_ELSEWHERE,
+            **attributes,
+        )
+    )
+
+
+def _names(judge: Judge, flags: Fields, key: str) -> Tuple[MemberEntry, ...]:
+    """Memberships. An omitted list is an empty one: the operator takes every other membership away."""
+    return tuple(
+        MemberEntry(name=item.value, source=judge.source(item.path), place=judge.source(item.path))
+        for item in flags.items(key)
+    )
+
+
+def _schema(judge: Judge, fields: Fields, found: _Found) -> None:
+    _no_reclaiming(judge, fields)
+    if fields["name"] is not None:
+        found.schemas.append(
+            SchemaEntry(
+                name=fields["name"],
+                source=judge.source(fields.path),
+                owner=fields["owner"],
+                usable="owner" not in fields.broken,
+            )
+        )
+
+
+def _database(judge: Judge, fields: Fields, found: _Found) -> None:
+    _no_reclaiming(judge, fields)
+    if fields["name"] is not None:
+        found.databases.append(DatabaseEntry(fields["name"], judge.source(fields.path), owner=fields["owner"]))
+
+
+def _no_reclaiming(judge: Judge, fields: Fields) -> None:
+    if fields["reclaimPolicy"] == "Delete":
+        judge.report(
+            fields.place("reclaimPolicy"),
+            "Delete would drop it with its resource, and this collection never drops schemas or databases: write Retain",
+        )
+
+
+def _grant(judge: Judge, fields: Fields, found: _Found) -> None:
+    role: Optional[str] = fields["role"]
+    kind: Optional[str] = fields["objectType"]
+    names = _privileges(judge, fields, kind)
+    schema = _schema_name(judge, fields, kind, without="database")
+    objects = _objects(judge, fields, kind, schema)
+    if role is None:
+        return
+    if not objects or not names:
+        found.mentioned.append((role, judge.source(fields.place("role"))))
+        return
+    source = judge.source(fields.path)
+    found.grants.extend(GrantEntry(role=role, privileges=names, object=one, source=source) for one in objects)
+
+
+def _objects(judge: Judge, fields: Fields, kind: Optional[str], schema: Optional[str]) -> Tuple[ObjectEntry, ...]:
+    """What a Grant reaches: none where it does not say so in a usable way."""
+    if kind is None:
+        return ()
+    place = fields.place("objects")
+    items = fields.items("objects")
+    if kind in ("database", "schema"):
+        if items:
+            judge.report(place, f"must not be there for a {kind}, which the key {kind} names: leave it out")
+            return ()
+        name = fields["database"] if kind == "database" else schema
+        given = judge.source(fields.place(kind))
+        return () if name is None else (ObjectEntry(kind, name=name, place=given),)
+    if fields.omitted("objects"):
+        judge.report(place, f"is required: the names of {kind}s, or [] for every one in the schema")
+        return ()
+    if any(item.value == "*" for item in items):
+        judge.report(place, f"'*' would be a {kind} of this name: write [] for every {kind} in the schema")
+        return ()
+    if schema is None or "objects" in fields.broken:
+        return ()
+    if not fields["objects"]:
+        return tuple(ObjectEntry(one, schema, "*", place=judge.source(place)) for one in _EVERY[kind])
+    # GRANT ON TABLE takes views as well, and no resource says which it is.
+    return tuple(
+        ObjectEntry(kind, schema, item.value, or_view=kind == "table", place=judge.source(item.path)) for item in items
+    )
+
+
+def _schema_name(judge: Judge, fields: Fields, kind: Optional[str], without: str) -> Optional[str]:
+    """The schema that a Grant or a DefaultPrivilege is about; required for every kind of object but one."""
+    name: Optional[str] = fields["schema"] or None
+    place = fields.place("schema")
+    if kind is None or "schema" in fields.broken:
+        return None
+    if kind == without:
+        if name is not None:
+            judge.report(place, f"must not be there for the objectType {kind}: leave it out")
+        return None
+    if name is None:
+        judge.report(place, f"is required for the objectType {kind}")
+        return None
+    return judge_name(judge, name, place)
+
+
+def judge_name(judge: Judge, name: str, place: str) -> Optional[str]:
+    """A name that is only judged where it means something."""
+    judged = judge.value(name, {"type": "str", "judge": "schema"}, place)
+    return judged if isinstance(judged, str) else None
+
+
+def _privileges(judge: Judge, fields: Fields, kind: Optional[str]) -> FrozenSet[str]:
+    """The privileges that the operator has for the kind. It has no ALL, and no TEMP."""
+    found = set()
+    known = tuple(privileges.KINDS[kind].privileges) if kind is not None else ()
+    for item in fields.items("privileges"):
+        name = item.value.upper()
+        if kind is None or name in known:
+            found.add(name)
+            continue
+        near = judge.suggest(known, item.value)
+        listed = ", ".join(known).lower()
+        judge.report(item.path, f"{show(item.value)} is not a privilege of the objectType {kind}, which has {listed}{near}")
+    return frozenset(found)
+
+
+def _default_privilege(judge: Judge, fields: Fields, found: _Found) -> None:
+    role: Optional[str] = fields["role"]
+    owner: Optional[str] = fields["owner"]
+    kind: Optional[str] = fields["objectType"]
+    names = _privileges(judge, fields, kind)
+    schema = _schema_name(judge, fields, kind, without="schema")
+    source = judge.source(fields.path)
+    usable = role is not None and kind is not None and names and (schema is not None or kind == "schema")
+    if not usable or owner is None:
+        found.mentioned.extend(
+            (name, judge.source(fields.place(key))) for key, name in (("role", role), ("owner", owner)) if name is not None
+        )
+        return
+    entry = DefaultGrantEntry(role=role, privileges=names, on_type=str(kind), source=source)
+    found.defaults.append(DefaultPrivilegeEntry(owner=owner, schema=schema, source=source, grant=(entry,)))
+
+
+_ADD = {
+    "Role": _role,
+    "Schema": _schema,
+    "Grant": _grant,
+    "DefaultPrivilege": _default_privilege,
+    "Database": _database,
+}

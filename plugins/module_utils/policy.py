@@ -216,7 +216,8 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
         *_profile_default_rules(manifest, schemas, bindings, report),
     )
     owners = _named_owners(schemas, default_rules)
-    named = tuple(_named_roles(manifest, roles))
+    # Several rules may come from one place of another tool's file.
+    named = tuple(dict.fromkeys(_named_roles(manifest, roles)))
     named_roles = _first(named)
     retirements = _retirements(manifest)
     check_retirements(manifest, roles, named, report)

@@ -212,11 +212,11 @@ def resources(db: Database, text: str = RESOURCES) -> str:
     return text.format(database=db.name)
 
 
-def one(kind: str, name: str, **spec: Any) -> str:
+def one(kind: str, title: str, /, **spec: Any) -> str:
     """A single resource as text."""
     whole = {"clusterRef": {"name": "main"}, **spec}
     return yaml.safe_dump(
-        {"apiVersion": "postgresql.aboutbits.it/v1", "kind": kind, "metadata": {"name": name}, "spec": whole}
+        {"apiVersion": "postgresql.aboutbits.it/v1", "kind": kind, "metadata": {"name": title}, "spec": whole}
     )
 
 
@@ -229,7 +229,9 @@ def test_a_file_with_everything(db: Database, tmp_path: Path) -> None:
     assert attributes == {"rolcanlogin": True, "rolcreatedb": False, "rolconnlimit": 20}
     assert db.attribute("app_owner", "rolcanlogin") is False
     comments = dict(
-        db.query("SELECT rolname, shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname IN ('app_owner', 'readers')")
+        db.query(
+            "SELECT rolname, shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname IN ('app_owner', 'readers')"
+        )
     )
     assert comments == {"app_owner": "Owns what the application makes", "readers": None}
     assert db.comment("app") is None
@@ -243,7 +245,8 @@ def test_a_file_with_everything(db: Database, tmp_path: Path) -> None:
         assert {"readers=r/postgres", "app=aw/postgres"} <= (db.acl(f"sales.{relation}") or set())
     assert "app=U/postgres" in (db.acl("sales.numbers") or ())
     assert "app=Tc/postgres" in {
-        entry for (entry,) in db.query("SELECT unnest(datacl)::text FROM pg_database WHERE datname = current_database()")
+        entry
+        for (entry,) in db.query("SELECT unnest(datacl)::text FROM pg_database WHERE datname = current_database()")
     }
     assert db.defaults()["app_owner", "sales", "r"] == {"readers=r/app_owner"}
     assert "readers=U/app_owner" in db.defaults()["app_owner", None, "n"]
@@ -266,7 +269,16 @@ def test_one_resource_in_each_file_beside_a_native_one(db: Database, tmp_path: P
         write(tmp_path, one("Role", "app", name="app", flags={"inRole": ["legacy"]}), "role.yml"),
         write(
             tmp_path,
-            one("Grant", "g", database=db.name, role="app", objectType="table", schema="s", objects=["t"], privileges=["select"]),
+            one(
+                "Grant",
+                "g",
+                database=db.name,
+                role="app",
+                objectType="table",
+                schema="s",
+                objects=["t"],
+                privileges=["select"],
+            ),
             "grant.yml",
         ),
         write(
@@ -277,15 +289,17 @@ def test_one_resource_in_each_file_beside_a_native_one(db: Database, tmp_path: P
         ),
     ]
     result = db.converge(manifest_files=files)
-    assert (db.acl("s.t"), db.members("legacy")) == ({"postgres=arwdDxt/postgres", "app=r/postgres", "legacy=a/postgres"} if db.version < 17 else {"postgres=arwdDxtm/postgres", "app=r/postgres", "legacy=a/postgres"}, {"app"})
+    assert {"app=r/postgres", "legacy=a/postgres"} <= (db.acl("s.t") or set())
+    assert db.members("legacy") == {"app"}
     assert result.suppressed_revoke_count == 1
 
 
 def test_the_run_has_to_be_connected_to_the_resources_database(db: Database, tmp_path: Path) -> None:
     text = one("Schema", "s", database="another_one", name="s")
-    result = db.fails(None, "manifest_invalid", "another_one", db.name, "login_db", manifest_files=[write(tmp_path, text)])
+    result = db.fails(
+        None, "manifest_invalid", "another_one", db.name, "login_db", manifest_files=[write(tmp_path, text)]
+    )
     assert [problem["path"] for problem in result.problems] == ["access.yml: spec.database"]
-    assert "(" not in result.problems[0]["path"] or "(Schema s)" in result.problems[0]["path"]
 
 
 def test_a_database_is_checked_and_not_changed(db: Database, tmp_path: Path) -> None:
@@ -299,7 +313,10 @@ def test_a_database_is_checked_and_not_changed(db: Database, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("objects", "place", "message"),
-    [(["t", "tt"], "spec.objects[1]", "table s.tt does not exist"), (["q"], "spec.objects[0]", "s.q is a sequence, not a table")],
+    [
+        (["t", "tt"], "spec.objects[1]", "table s.tt does not exist"),
+        (["q"], "spec.objects[0]", "s.q is a sequence, not a table"),
+    ],
 )
 def test_objects_that_are_not_there_are_named_where_they_stand(
     db: Database, tmp_path: Path, objects: list[str], place: str, message: str

@@ -26,6 +26,7 @@ def wrong_databases(policy: Policy, state: State) -> List[Problem]:
             continue
         told.add(key)
         database = found.get(entry.name)
+        owner = None if database is None else state.ref(database.owner).name
         if entry.connected and entry.name != state.server.database:
             problems.append(
                 Problem(
@@ -46,13 +47,13 @@ def wrong_databases(policy: Policy, state: State) -> List[Problem]:
                     code="object_missing",
                 )
             )
-        elif entry.owner is not None and state.ref(database.owner).name != entry.owner:
+        elif entry.owner is not None and owner != entry.owner:
             problems.append(
                 Problem(
                     path=f"{entry.source}.owner",
                     role=entry.owner,
                     object=entry.name,
-                    message=f'database "{entry.name}" belongs to {state.ref(database.owner).name}, not to {entry.owner}',
+                    message=f'database "{entry.name}" belongs to {owner}, not to {entry.owner}',
                     hint="Change its owner first: this collection gives no database to somebody else.",
                 )
             )

@@ -175,7 +175,8 @@ def bind(policy: Policy, state: State, lookups: Lookups) -> Tuple[BoundRules, Li
             {place: frozenset(names) for place, names in names_in.items()},
             {place: frozenset(found) for place, found in columns.items() if found},
         ),
-        problems,
+        # Several rules may come from one place of another tool's file.
+        list(dict.fromkeys(problems)),
     )
 
 

@@ -191,8 +191,8 @@ class RetirementEntry:
 
 @dataclass(frozen=True)
 class DatabaseEntry:
-    """A database that the manifest takes for granted. ``connected``: what stands there is about it, so the run has to be
-    connected to it. ``owner``: who has to own it.
+    """A database that the manifest takes for granted. ``connected``: what stands there is about it, so the run has to
+    be connected to it. ``owner``: who has to own it.
     """
 
     name: str

@@ -12,17 +12,13 @@ is that of the resource as it was written: ``access.yml: document 3 (Role app): 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from ... import privileges
-from ...masking import NOBODY
-from ...problems import Problem
+from ...masking import NOBODY, leaves
 from ..build import Part
+from ..files import Document
 from ..model import (
     ClusterEntry,
     DatabaseEntry,
@@ -37,7 +33,8 @@ from ..model import (
 )
 from ..texts import describe, show
 from ..validate import Fields, Judge
-from .operator_spec import API_VERSION, BESIDE, CONNECTION, FLAGS, GROUP, KINDS
+from .kubernetes import metadata_of
+from .operator_spec import API_VERSION, CONNECTION, FLAGS, KINDS
 
 #: Where a field of a role stands that is not called the same.
 _ELSEWHERE = {
@@ -51,92 +48,41 @@ _ELSEWHERE = {
 #: What ``objects: []`` reaches, as GRANT ON ALL TABLES IN SCHEMA does.
 _EVERY = {"table": ("table", "view", "materialized_view"), "sequence": ("sequence",)}
 
-#: What kubectl leaves of a Secret's own text in its annotations.
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
-
-class Resource(NamedTuple):
-    """One resource. ``label`` is where it stands: ``access.yml: document 3 (Role app)``."""
-
-    label: str
-    content: Any
-
-
-def resources_of(label: str, documents: Iterable[Tuple[str, Any]]) -> Iterator[Resource]:
-    """The resources in a file's documents, each given with its place; those in a List one by one."""
-    for place, content in documents:
-        if isinstance(content, Mapping) and content.get("kind") == "List" and isinstance(content.get("items"), list):
-            for number, item in enumerate(content["items"]):
-                yield Resource(f"{label}: {place}, items[{number}]{_told(item)}", item)
-        else:
-            yield Resource(f"{label}: {place}{_told(content)}", content)
-
-
-def _told(content: Any) -> str:
-    """Which resource it is, as far as it says so."""
-    if not isinstance(content, Mapping):
-        return ""
-    words = [content.get("kind"), _metadata(content).get("name")]
-    told = " ".join(word if len(word) <= 70 else f"{word[:70]}..." for word in words if isinstance(word, str))
-    return f" ({told})" if told else ""
-
-
-def _metadata(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = content.get("metadata")
-    return found if isinstance(found, Mapping) else {}
-
-
-def secrets_of(resources: Iterable[Resource]) -> Iterator[Tuple[str, str]]:
-    """What no output may show: the contents of Secrets, and what stands where a role has no field."""
-    for _label, content in resources:
-        if not isinstance(content, Mapping):
-            continue
-        if content.get("kind") == "Secret":
-            yield from _of_secret(content, str(_metadata(content).get("name")))
+def secrets_of(resources: Iterable[Document]) -> Iterator[Tuple[str, str]]:
+    """What no output may show: whatever stands where a role has no field, as a password in a wrong place does."""
+    known = KINDS["Role"]["options"]
+    for content, _prefix in resources:
         spec = content.get("spec")
-        if content.get("kind") == "Role" and isinstance(spec, Mapping):
-            known = KINDS["Role"]["options"]
-            flags = spec.get("flags")
-            unknown = [value for key, value in spec.items() if key not in known]
-            if isinstance(flags, Mapping):
-                unknown += [value for key, value in flags.items() if key not in known["flags"]["options"]]
-            for value in unknown:
-                if isinstance(value, str):
-                    yield value, NOBODY
+        if content.get("kind") != "Role" or not isinstance(spec, Mapping):
+            continue
+        flags = spec.get("flags")
+        unknown = [value for key, value in spec.items() if key not in known]
+        if isinstance(flags, Mapping):
+            unknown += [value for key, value in flags.items() if key not in known["flags"]["options"]]
+        for text in leaves([value for value in unknown if not isinstance(value, bool)]):
+            yield text, NOBODY
 
 
-def _of_secret(content: Mapping[str, Any], name: str) -> Iterator[Tuple[str, str]]:
-    owner = f"the Secret {name}"
-    for section in ("data", "stringData"):
-        found = content.get(section)
-        for key, value in found.items() if isinstance(found, Mapping) else ():
-            if not isinstance(value, str) or key == "username":
-                continue
-            yield value, owner
-            if section == "data":
-                try:
-                    yield base64.b64decode(value, validate=True).decode("utf-8"), owner
-                except (binascii.Error, ValueError):
-                    continue
-    annotations = _metadata(content).get("annotations")
-    applied = annotations.get(_LAST_APPLIED) if isinstance(annotations, Mapping) else None
-    if isinstance(applied, str):
-        yield applied, owner
-        try:
-            before = json.loads(applied)
-        except (ValueError, RecursionError):
-            return
-        if isinstance(before, Mapping):
-            yield from _of_secret({**before, "metadata": {}}, name)
-
-
-def part_of(resources: Iterable[Resource], file: str) -> Tuple[Part, List[Problem]]:
-    """What a file's resources declare, and everything that is wrong with them."""
+def part_of(judge: Judge, resources: Iterable[Document]) -> Part:
+    """What a file's resources declare. Everything that is wrong with them is reported to the file's judge."""
     found = _Found()
     seen: Dict[Tuple[Any, ...], str] = {}
     for resource in resources:
-        _add(found, resource, file, seen)
-    return Part(found.manifest()), found.problems
+        _add(found, judge, resource, seen)
+    return Part(found.manifest())
+
+
+class _Judge(Judge):
+    """Judges one resource. ``prefix`` stands before every path in it: ``document 3 (Role app): ``."""
+
+    def __init__(self, file: Judge, resource: Document, role: Optional[str], secret: bool) -> None:
+        super().__init__(file.label, file.file, native=True, role=role, secret=secret)
+        self._prefix = resource.prefix
+
+    def source(self, path: str) -> str:
+        """A path in the resource as messages print it."""
+        return super().source(f"{self._prefix}{path}" if path else self._prefix.rstrip(": "))
 
 
 class _Found:
@@ -151,7 +97,6 @@ class _Found:
         self.clusters: List[ClusterEntry] = []
         self.mentioned: List[Tuple[str, str]] = []
         self.unreadable: FrozenSet[str] = frozenset()
-        self.problems: List[Problem] = []
 
     def manifest(self) -> Manifest:
         """All of it."""
@@ -167,50 +112,32 @@ class _Found:
         )
 
 
-def _add(found: _Found, resource: Resource, file: str, seen: Dict[Tuple[Any, ...], str]) -> None:
+def _add(found: _Found, file: Judge, resource: Document, seen: Dict[Tuple[Any, ...], str]) -> None:
     """One resource, judged and added to what was found so far."""
     content = resource.content
-    spec = content.get("spec") if isinstance(content, Mapping) else None
-    kind = content.get("kind") if isinstance(content, Mapping) else None
+    kind, spec = content.get("kind"), content.get("spec")
     name = spec.get("name" if kind == "Role" else "role") if isinstance(spec, Mapping) else None
-    judge = Judge(
-        resource.label, file, native=True, role=name if isinstance(name, str) else None, secret=kind in ("Role", "Secret")
-    )
+    judge = _Judge(file, resource, name if isinstance(name, str) else None, secret=kind == "Role")
     before = len(found.roles)
     fields = _spec(judge, content, seen)
     if fields is not None:
-        _place(judge, fields, _metadata(content), found)
+        _place(judge, fields, metadata_of(content), found)
         _ADD[content["kind"]](judge, fields, found)
-    if kind == "Role" and len(found.roles) == before:
-        found.unreadable |= {"roles"}
-    found.problems.extend(judge.problems)
+    if kind not in KINDS or (kind == "Role" and len(found.roles) == before):
+        # What could not be read may be a role that others name.
+        found.unreadable |= frozenset() if kind == CONNECTION else {"roles"}
+    file.problems.extend(judge.problems)
 
 
-def _spec(judge: Judge, content: Any, seen: Dict[Tuple[Any, ...], str]) -> Optional[Fields]:
+def _spec(judge: Judge, content: Mapping[Any, Any], seen: Dict[Tuple[Any, ...], str]) -> Optional[Fields]:
     """The judged spec of a resource; None where it has none to say anything with."""
-    if not isinstance(content, Mapping):
-        judge.report("", f"must be a resource, not {describe(content, secret=True)}")
-        return None
     version, kind = content.get("apiVersion"), content.get("kind")
-    if version == "v1" and kind in BESIDE:
-        return None
-    if not isinstance(version, str) or not isinstance(kind, str):
-        wrong = "apiVersion" if not isinstance(version, str) else "kind"
-        judge.report(wrong, "is required" if content.get(wrong) is None else f"must be text, not {describe(content[wrong])}")
-        return None
-    if version.partition("/")[0] != GROUP:
-        judge.report(
-            "kind",
-            f"{show(kind)} of {show(version)} is none of the operator's resources ({', '.join((*KINDS, CONNECTION))}):"
-            " keep it in another file",
-        )
-        return None
+    known = (*KINDS, CONNECTION)
     if version != API_VERSION:
         judge.report("apiVersion", f"{show(version)} is not known; known is {API_VERSION}")
         return None
-    known = (*KINDS, CONNECTION)
-    if kind not in known:
-        near = judge.suggest(known, kind) or f"; known here: {', '.join(known)}"
+    if not isinstance(kind, str) or kind not in known:
+        near = (judge.suggest(known, kind) if isinstance(kind, str) else "") or f"; known here: {', '.join(known)}"
         judge.report("kind", f"unknown kind {show(kind)}{near}")
         return None
     _once(judge, content, seen)
@@ -229,7 +156,7 @@ def _once(judge: Judge, content: Mapping[str, Any], seen: Dict[Tuple[Any, ...], 
     if metadata is not None and not isinstance(metadata, Mapping):
         judge.report("metadata", f"must be a dict, not {describe(metadata)}")
         return
-    known = _metadata(content)
+    known = metadata_of(content)
     if known.get("deletionTimestamp") is not None:
         judge.report(
             "metadata.deletionTimestamp",
@@ -316,7 +243,7 @@ def _no_reclaiming(judge: Judge, fields: Fields) -> None:
     if fields["reclaimPolicy"] == "Delete":
         judge.report(
             fields.place("reclaimPolicy"),
-            "Delete would drop it with its resource, and this collection never drops schemas or databases: write Retain",
+            "Delete drops it with its resource, and this collection never drops schemas or databases: write Retain",
         )
 
 
@@ -377,10 +304,10 @@ def _schema_name(judge: Judge, fields: Fields, kind: Optional[str], without: str
     if name is None:
         judge.report(place, f"is required for the objectType {kind}")
         return None
-    return judge_name(judge, name, place)
+    return _judged_name(judge, name, place)
 
 
-def judge_name(judge: Judge, name: str, place: str) -> Optional[str]:
+def _judged_name(judge: Judge, name: str, place: str) -> Optional[str]:
     """A name that is only judged where it means something."""
     judged = judge.value(name, {"type": "str", "judge": "schema"}, place)
     return judged if isinstance(judged, str) else None
@@ -395,9 +322,12 @@ def _privileges(judge: Judge, fields: Fields, kind: Optional[str]) -> FrozenSet[
         if kind is None or name in known:
             found.add(name)
             continue
-        near = judge.suggest(known, item.value)
-        listed = ", ".join(known).lower()
-        judge.report(item.path, f"{show(item.value)} is not a privilege of the objectType {kind}, which has {listed}{near}")
+        known_words = tuple(word.lower() for word in known)
+        near = judge.suggest(known_words, item.value)
+        listed = ", ".join(known_words)
+        judge.report(
+            item.path, f"{show(item.value)} is not a privilege of the objectType {kind}, which has {listed}{near}"
+        )
     return frozenset(found)
 
 
@@ -411,7 +341,9 @@ def _default_privilege(judge: Judge, fields: Fields, found: _Found) -> None:
     usable = role is not None and kind is not None and names and (schema is not None or kind == "schema")
     if not usable or owner is None:
         found.mentioned.extend(
-            (name, judge.source(fields.place(key))) for key, name in (("role", role), ("owner", owner)) if name is not None
+            (name, judge.source(fields.place(key)))
+            for key, name in (("role", role), ("owner", owner))
+            if name is not None
         )
         return
     entry = DefaultGrantEntry(role=role, privileges=names, on_type=str(kind), source=source)

@@ -11,7 +11,7 @@ Only what the operator itself takes: what it refuses has no meaning that could b
 
 from __future__ import annotations
 
-from typing import Mapping, Tuple
+from typing import Mapping
 
 from ..spec import ROLE_OPTIONS, Option, Options
 
@@ -36,8 +36,8 @@ _PRIVILEGES: Option = {"type": "list", "elements": "str", "required": True, "non
 _RECLAIM: Option = {"type": "str", "choices": ["Retain", "Delete"]}
 
 _NO_PASSWORD = (
-    "a password does not stand in such a file: name its Secret in passwordSecretRef, and give it in the option passwords"
-    " under the role's name"
+    "a password does not stand in such a file: name its Secret in passwordSecretRef, and give it in the option"
+    " passwords under the role's name"
 )
 
 ROLE: Option = {
@@ -142,6 +142,3 @@ KINDS: Mapping[str, Option] = {
 
 #: How to connect is said by the module's options.
 CONNECTION = "ClusterConnection"
-
-#: Kinds of Kubernetes itself that stand beside them, and say nothing on a database.
-BESIDE: Tuple[str, ...] = ("Secret", "Namespace", "ConfigMap", "Service", "ServiceAccount")

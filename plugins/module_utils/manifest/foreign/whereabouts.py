@@ -4,7 +4,7 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""Whether everything is for one database of one cluster: a resource of another tool says for itself where it belongs."""
+"""Whether everything is for one database of one cluster: each resource says for itself where it belongs."""
 
 from __future__ import annotations
 

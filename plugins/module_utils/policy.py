@@ -73,7 +73,10 @@ class DesiredRole:
 
 @dataclass(frozen=True)
 class DesiredEdge:
-    """``member`` is to be a member of ``group``. ``inherit`` and ``set`` are None where the manifest does not say."""
+    """``member`` is to be a member of ``group``. ``inherit`` and ``set`` are None where the manifest does not say.
+
+    ``by_attribute``: a new membership is then inherited where the member has INHERIT.
+    """
 
     group: str
     member: str
@@ -81,6 +84,7 @@ class DesiredEdge:
     admin: bool = False
     inherit: Optional[bool] = None
     set: Optional[bool] = None
+    by_attribute: bool = False
 
 
 @dataclass(frozen=True)
@@ -402,6 +406,7 @@ def _edges(manifest: Manifest) -> Iterator[DesiredEdge]:
             admin=bool(entry.admin),
             inherit=entry.inherit,
             set=entry.set,
+            by_attribute=entry.by_attribute,
         )
 
 

@@ -338,3 +338,20 @@ def test_no_secret_of_the_file_is_in_the_output(db: Database, tmp_path: Path) ->
         stdout, stderr, _code = db.raw(manifest_files=[file], diff=True, verbosity=4, **{**OPTIONS, **more})
         assert "it is not this one" not in stdout + stderr
         assert "correct horse battery" not in stdout + stderr
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["its role is declared too", "somebody else's role"])
+def test_a_new_membership_is_inherited_where_the_member_inherits(db: Database, tmp_path: Path, declared: bool) -> None:
+    db.sql("CREATE ROLE g", "CREATE ROLE plain NOINHERIT", "CREATE ROLE old NOINHERIT", "GRANT g TO old")
+    if db.version >= 16:
+        db.sql("GRANT g TO old WITH INHERIT TRUE")
+    files = [write(tmp_path, one("Role", "g", name="g", flags={"role": ["old", "plain"]}), "g.yml")]
+    for name in ("plain", "old") if declared else ():
+        # The operator wants a membership on both sides, and a resource is often a file.
+        flags = {"inherit": False, "inRole": ["g"]}
+        files.append(write(tmp_path, one("Role", name, name=name, flags=flags), f"{name}.yml"))
+    db.converge(manifest_files=files, **({} if declared else {"assume_roles": ["plain", "old"]}))
+    assert db.members("g") == {"plain", "old"}
+    assert not db.value("SELECT pg_has_role('plain', 'g', 'USAGE')")
+    # What an existing one has stays.
+    assert db.value("SELECT pg_has_role('old', 'g', 'USAGE')") is (db.version >= 16)

@@ -321,7 +321,8 @@ def _once_across(number: int, manifest: Manifest, twice: _Twice) -> None:
     """Rules and edges that another file declares as well. Within one file they add up."""
     for group, member, edge in manifest.edges():
         text = f"the membership of {show(member)} in {show(group)} is declared in two files"
-        twice.once_per_part(("edge", group, member), number, edge.source, text, role=member)
+        for side in ("group", "member") if edge.side is None else (edge.side,):
+            twice.once_per_part(("edge", group, member, side), number, edge.source, text, role=member)
     for rule in manifest.grants:
         for name in sorted(rule.privileges):
             # Rules with columns meet where they name one column; the object itself is another target.

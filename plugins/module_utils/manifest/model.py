@@ -40,7 +40,9 @@ class Password:
 class MemberEntry:
     """The other end of a membership, in any of the three spellings; ``source`` is ``memberships[0].members[1]``.
 
-    ``place`` is where the name stands: ``memberships[0].members[1].name``.
+    ``place`` is where the name stands: ``memberships[0].members[1].name``. ``by_attribute``: a new membership is
+    inherited where the member has INHERIT, as GRANT has it. ``side``: of a tool that wants each membership at the group
+    and at the member, where this one stands.
     """
 
     name: str
@@ -49,6 +51,8 @@ class MemberEntry:
     admin: Optional[bool] = None
     inherit: Optional[bool] = None
     set: Optional[bool] = None
+    by_attribute: bool = False
+    side: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""A pgroles bundle: a file with what all share and the names of the others, each with the scope that it may speak for."""
+"""A pgroles bundle: a file with what all share and the names of the others, and what each of them may declare."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ..texts import describe, show
-from .conversion import KEEP, Form, Sections, Sifted, Sifter
+from .conversion import IGNORED, KEEP, Form, Sections, Sifted, Sifter
 from .pgroles import LISTS, SHARED, Conversion, Shared, dicts
 
 _BUNDLE: Form = {"shared": KEEP, "sources": KEEP}
 _SOURCE: Form = {"file": KEEP}
 
-_FRAGMENT: Form = {"policy": KEEP, "scope": KEEP, "role_pattern": KEEP, **dict.fromkeys(LISTS, KEEP)}
+_FRAGMENT: Form = {"policy": IGNORED, "scope": KEEP, "role_pattern": KEEP, **dict.fromkeys(LISTS, KEEP)}
 _FRAGMENT_SCOPE: Form = {"roles": KEEP, "schemas": KEEP}
 _FRAGMENT_SCHEMA: Form = {"name": KEEP, "facets": KEEP}
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
+from ...masking import leaves, structure
 from ..texts import show
 from ..validate import BROKEN, Judge, join
 
@@ -35,12 +36,13 @@ class Call(NamedTuple):
 def call_of(raw: Mapping[str, Any], check: bool) -> Call:
     """The call that the module's raw arguments make."""
     mode = raw.get("reconciliation_mode")
-    passwords = raw.get("passwords")
+    passwords = structure(raw.get("passwords"))
     return Call(
         mode=mode if isinstance(mode, str) else Call().mode,
         check=check,
         approved=bool(raw.get("expected_digest")),
-        adopt_schema_owners=raw.get("adopt_schema_owners") in (True, "true", "True", "yes", "on", "1", 1),
+        # As it was written: Ansible has not looked at it yet.
+        adopt_schema_owners=str(raw.get("adopt_schema_owners")).lower() in ("true", "yes", "on", "1", "y", "t"),
         passwords=frozenset(map(str, passwords)) if isinstance(passwords, Mapping) else frozenset(),
     )
 
@@ -120,7 +122,7 @@ class Sections:
         """A section as it is. One that is no list or dict may be given again where it is the same."""
         if section in self.values and self.values[section] != value:
             before = self.places.find(section)
-            self.judge.report(original, f"{show(value)} differs from {show(self.values[section])} in {before}")
+            self.judge.report(original, f"differs from {before}: a manifest has one {section}")
             return
         self.values[section] = value
         self.places.put(section, original)
@@ -254,3 +256,8 @@ def snake(key: str) -> str:
 def under(place: str, key: object) -> str:
     """The place of a key: of one in a document itself, or of one in something in it."""
     return f"{place}{join('', key)}" if not place or place.endswith((": ", ".")) else join(place, key)
+
+
+def secret_texts(value: Any) -> Iterator[str]:
+    """The texts and numbers in something nested: each may be a secret."""
+    yield from (text for text in leaves(value) if text not in ("None", "True", "False"))

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Iterator, Tuple
 
-from ...masking import leaves
+from .conversion import secret_texts
 
 #: Kinds of Kubernetes itself (``v1``) that stand beside other resources and say nothing on a database. Nothing is read
 #: from them: a password comes from the option ``passwords``.
@@ -53,7 +53,7 @@ def secrets_of(content: Mapping[Any, Any]) -> Iterator[str]:
         values = (
             {key: value for key, value in found.items() if key != "username"} if isinstance(found, Mapping) else found
         )
-        for text in leaves(values):
+        for text in secret_texts(values):
             yield text
             if section == "data":
                 try:

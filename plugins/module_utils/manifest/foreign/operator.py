@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from ... import privileges
-from ...masking import NOBODY, leaves
+from ...masking import NOBODY
 from ..build import Part
 from ..files import Document
 from ..model import (
@@ -33,6 +33,7 @@ from ..model import (
 )
 from ..texts import describe, show
 from ..validate import Fields, Judge
+from .conversion import secret_texts
 from .kubernetes import metadata_of
 from .operator_spec import API_VERSION, CONNECTION, FLAGS, KINDS
 
@@ -60,7 +61,7 @@ def secrets_of(resources: Iterable[Document]) -> Iterator[Tuple[str, str]]:
         unknown = [value for key, value in spec.items() if key not in known]
         if isinstance(flags, Mapping):
             unknown += [value for key, value in flags.items() if key not in known["flags"]["options"]]
-        for text in leaves([value for value in unknown if not isinstance(value, bool)]):
+        for text in secret_texts(unknown):
             yield text, NOBODY
 
 
@@ -204,18 +205,18 @@ def _role(judge: Judge, fields: Fields, found: _Found) -> None:
             comment="" if comment is None or not comment.strip() else comment,
             login=None if fields.omitted("passwordSecretRef") else True,
             password_encryption=fields["passwordEncryption"],
-            member_of=_names(judge, flags, "inRole"),
-            members=_names(judge, flags, "role"),
+            member_of=_names(judge, flags, "inRole", side="member"),
+            members=_names(judge, flags, "role", side="group"),
             elsewhere=_ELSEWHERE,
             **attributes,
         )
     )
 
 
-def _names(judge: Judge, flags: Fields, key: str) -> Tuple[MemberEntry, ...]:
+def _names(judge: Judge, flags: Fields, key: str, side: str) -> Tuple[MemberEntry, ...]:
     """Memberships. An omitted list is an empty one: the operator takes every other membership away."""
     return tuple(
-        MemberEntry(name=item.value, source=judge.source(item.path), place=judge.source(item.path))
+        MemberEntry(item.value, judge.source(item.path), judge.source(item.path), by_attribute=True, side=side)
         for item in flags.items(key)
     )
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
 
-from ... import privileges
-from ...masking import NOBODY, leaves
+from ...masking import NOBODY
 from ..texts import show
-from .conversion import IGNORED, KEEP, Form, Key, Sections, Sifted, Sifter, snake, under
+from .conversion import IGNORED, KEEP, Form, Key, Sections, Sifted, Sifter, secret_texts, snake, under
 
 _OBJECT: Form = {"type": KEEP, "schema": KEEP, "name": KEEP}
 
@@ -116,6 +115,9 @@ class Shared(NamedTuple):
     pattern_place: str = ""
 
 
+_NOTHING = Shared()
+
+
 class Conversion:
     """Puts the sections of one manifest into native ones.
 
@@ -127,7 +129,7 @@ class Conversion:
         sections: Sections,
         camel: bool = False,
         passwords: FrozenSet[str] = frozenset(),
-        shared: Shared = Shared(),
+        shared: Shared = _NOTHING,
     ) -> None:
         self._sections = sections
         self._judge = sections.judge
@@ -276,7 +278,7 @@ class Conversion:
 
     def _grantee(self, rule: Mapping[str, Any], native: str) -> None:
         role = rule.get("role")
-        if isinstance(role, str) and role.upper() == privileges.PUBLIC and role != privileges.PUBLIC:
+        if isinstance(role, str) and role != "PUBLIC" and role.upper() == "PUBLIC":
             place = self._sections.places.find(f"{native}.role")
             self._judge.report(place, f"{show(role)} is no role's name: the pseudo-role is written PUBLIC")
 
@@ -301,22 +303,18 @@ def secrets(content: Any, camel: bool = False) -> Iterator[Tuple[str, str]]:
         for key, value in role.items():
             known = isinstance(key, str) and (key in _ROLE or (camel and snake(key) in _ROLE))
             if not known:
-                yield from ((text, NOBODY) for text in _texts(value))
+                yield from ((text, NOBODY) for text in secret_texts(value))
             elif key == "password":
                 yield from ((text, owner) for text in _of_password(value))
 
 
 def _of_password(value: Any) -> Iterator[str]:
     if not isinstance(value, Mapping):
-        yield from _texts(value)
+        yield from secret_texts(value)
         return
     for key, item in value.items():
         if key not in _PASSWORD:
-            yield from _texts(item)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    yield from (text for text in leaves(value) if text not in ("None", "True", "False"))
+            yield from secret_texts(item)
 
 
 def dicts(items: Any) -> Iterator[Tuple[int, Mapping[Any, Any]]]:

@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Iterator, Tuple
 
-from ...masking import leaves
 from ..files import Document
 from ..texts import describe, show
 from ..validate import Judge
 from . import pgroles
-from .conversion import IGNORED, KEEP, Call, Form, Sections, Sifted, Sifter, under
+from .conversion import IGNORED, KEEP, Call, Form, Sections, Sifted, Sifter, secret_texts, under
 from .pgroles import MANIFEST, Conversion
 
 _RESOURCE: Form = {"apiVersion": KEEP, "kind": IGNORED, "metadata": IGNORED, "spec": KEEP, "status": IGNORED}
@@ -112,5 +111,5 @@ def secrets(document: Document) -> Iterator[Tuple[str, str]]:
     connection: Any = spec.get("connection")
     parameters = connection.get("params") if isinstance(connection, Mapping) else None
     if isinstance(parameters, Mapping):
-        for text in leaves(parameters.get("password")):
+        for text in secret_texts(parameters.get("password")):
             yield text, f"the password in {under(document.prefix, 'spec')}.connection"

@@ -536,3 +536,13 @@ def test_a_group_that_somebody_else_looks_after(tmp_path: Path) -> None:
     found = only(tmp_path, [role(flags={"inRole": ["dba"]})])
     assert found.path is not None and found.path.endswith("spec.flags.inRole[0]") and "external: true" in found.message
     assert ("dba", "app") in policy(tmp_path, [role(flags={"inRole": ["dba"]})], assume_roles=["dba"]).edges
+
+
+def test_both_sides_of_a_membership_may_stand_in_two_files(tmp_path: Path) -> None:
+    readers, app = role("readers", "readers", flags={"role": ["app"]}), role(flags={"inRole": ["readers"]})
+    assert set(policy(tmp_path, [readers], [app]).edges) == {("readers", "app")}
+    native = "memberships: [{role: readers, members: [{name: app}]}]"
+    found = only(tmp_path, [readers, role()], native)
+    assert (
+        "in a.yml: document 1 (Role readers): spec.flags.role[0] and in b.yml: memberships[0].members[0]" in found.text
+    )

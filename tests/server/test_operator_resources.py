@@ -304,7 +304,8 @@ def test_the_run_has_to_be_connected_to_the_resources_database(db: Database, tmp
 
 def test_a_database_is_checked_and_not_changed(db: Database, tmp_path: Path) -> None:
     right = one("Database", "d", name=db.name, owner="postgres", reclaimPolicy="Retain")
-    db.silent(manifest_files=[write(tmp_path, right)])
+    other = one("Database", "other", name="postgres", owner="postgres")
+    db.silent(manifest_files=[write(tmp_path, right + "---\n" + other)])
     wrong = one("Database", "d", name=db.name, owner="somebody")
     db.fails(None, "manifest_invalid", "belongs to postgres, not to somebody", manifest_files=[write(tmp_path, wrong)])
     gone = one("Database", "d", name="no_such_database")
@@ -326,9 +327,15 @@ def test_objects_that_are_not_there_are_named_where_they_stand(
     text = one("Role", "r", name="r") + "---\n" + one("Grant", "g", objects=objects, **spec)
     result = db.fails(None, "object_missing", message, manifest_files=[write(tmp_path, text)])
     assert [problem["path"] for problem in result.problems] == [f"access.yml: document 2 (Grant g): {place}"]
-    text = one("Role", "r", name="r") + "---\n" + one("Grant", "g", objects=objects, **{**spec, "schema": "ss"})
+
+
+@pytest.mark.parametrize("objects", [[], ["t", "u"]], ids=["every one", "named ones"])
+def test_a_schema_that_is_not_there_is_told_once(db: Database, tmp_path: Path, objects: list[str]) -> None:
+    db.sql("CREATE ROLE r", "CREATE SCHEMA s")
+    spec = {"database": db.name, "role": "r", "objectType": "table", "schema": "ss", "privileges": ["select"]}
+    text = one("Role", "r", name="r") + "---\n" + one("Grant", "g", objects=objects, **spec)
     result = db.fails(None, "object_missing", 'schema "ss" does not exist', manifest_files=[write(tmp_path, text)])
-    assert {problem["path"] for problem in result.problems} == {"access.yml: document 2 (Grant g): spec.schema"}
+    assert [problem["path"] for problem in result.problems] == ["access.yml: document 2 (Grant g): spec.schema"]
 
 
 def test_no_secret_of_the_file_is_in_the_output(db: Database, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import base64
+import random
 import textwrap
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Tuple
@@ -17,6 +18,7 @@ pytest.importorskip("yaml")
 
 import yaml
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest import load
+from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.foreign import operator_spec
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.model import Manifest, RoleEntry
 from ansible_collections.pg_access.reconcile.plugins.module_utils.masking import Secrets
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import Policy, manifest_to_policy
@@ -546,3 +548,35 @@ def test_both_sides_of_a_membership_may_stand_in_two_files(tmp_path: Path) -> No
     assert (
         "in a.yml: document 1 (Role readers): spec.flags.role[0] and in b.yml: memberships[0].members[0]" in found.text
     )
+
+
+# ---- whatever somebody writes ------------------------------------------------------------------------------------------
+
+SCALARS = (None, True, False, 0, -1, 2**40, 1.5, "", "app", "s", "*", "table", "schema", "select", "Delete")
+KEYS = sorted({key for kind in operator_spec.KINDS.values() for key in kind["options"]})
+
+
+def anything(draw: random.Random, depth: int = 0) -> Any:
+    """A value that somebody may have written."""
+    shape = draw.randrange(6) if depth < 3 else 5
+    if shape == 0:
+        return [anything(draw, depth + 1) for _number in range(draw.randrange(3))]
+    if shape == 1:
+        return {draw.choice((*KEYS, 5, "x")): anything(draw, depth + 1) for _number in range(draw.randrange(4))}
+    return draw.choice(SCALARS)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_whatever_stands_in_a_resource_is_a_manifest_or_told(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    content = {
+        "apiVersion": API,
+        "kind": draw.choice([*operator_spec.KINDS, operator_spec.CONNECTION]),
+        "metadata": {"name": "x"},
+        "spec": {key: anything(draw) for key in draw.sample(KEYS, 8)},
+        draw.choice(["status", "metadata", "spec", "data", "x"]): anything(draw),
+    }
+    try:
+        policy(tmp_path, [APP, OWNER, content])
+    except ManifestInvalid as invalid:
+        assert all(problem.path and problem.path.startswith("a.yml: ") for problem in invalid.problems)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
 
 from ...masking import leaves, structure
 from ..texts import show
@@ -108,18 +108,24 @@ class Sections:
         self.places = Places()
         self.complete = True
 
-    def add(self, section: str, item: Any, original: str) -> str:
-        """One more item of a list. Returns its native path."""
-        items: List[Any] = self.values.setdefault(section, [])
+    def add(self, section: str, item: Any, original: str) -> Optional[str]:
+        """One more item of a list, whatever it is until ``fill``. Returns its native path; None where the section is
+        something else already.
+        """
+        items = self.values.setdefault(section, [])
         if not isinstance(items, list):
-            return section
+            return None
         items.append(item)
         native = f"{section}[{len(items) - 1}]"
         self.places.put(native, original)
         return native
 
+    def fill(self, section: str, item: Any) -> None:
+        """What the item that was added last is."""
+        self.values[section][-1] = item
+
     def whole(self, section: str, value: Any, original: str) -> None:
-        """A section as it is. One that is no list or dict may be given again where it is the same."""
+        """A section as it is. Several documents may give it where they give the same."""
         if section in self.values and self.values[section] != value:
             before = self.places.find(section)
             self.judge.report(original, f"differs from {before}: a manifest has one {section}")
@@ -127,16 +133,17 @@ class Sections:
         self.values[section] = value
         self.places.put(section, original)
 
-    def named(self, section: str, name: Any, value: Any, original: str) -> str:
-        """One more entry of a dict. Returns its native path."""
-        entries: Dict[Any, Any] = self.values.setdefault(section, {})
+    def named(self, section: str, name: Any, original: str) -> Optional[str]:
+        """One more entry of a dict, which whoever calls puts there. Returns its native path; None where there can be
+        none.
+        """
+        entries = self.values.setdefault(section, {})
         native = join(section, name)
         if not isinstance(entries, dict):
-            return native
+            return None
         if name in entries:
             self.judge.report(original, f"{show(name)} is declared twice, also in {self.places.find(native)}")
-            return native
-        entries[name] = value
+            return None
         self.places.put(native, original)
         return native
 

@@ -156,7 +156,9 @@ class Conversion:
         if isinstance(profiles, Mapping):
             for name, profile in profiles.items():
                 place = under(found.places["profiles"], name)
-                native = self._sections.named("profiles", name, None, place)
+                native = self._sections.named("profiles", name, place)
+                if native is None:
+                    continue
                 value = self._sifter.sift({} if profile is None else profile, _PROFILE, native, place)
                 if isinstance(value, dict):
                     value.setdefault("config", {})
@@ -178,10 +180,12 @@ class Conversion:
             for number, item in enumerate(items):
                 original = f"{place}[{number}]"
                 native = self._sections.add(name, None, original)
+                if native is None:
+                    break
                 value = self._sifter.sift(item, form, native, original)
                 if isinstance(value, dict):
                     value = getattr(self, f"_{name}")(value, native, original)
-                self._sections.values[name][-1] = value
+                self._sections.fill(name, value)
 
     # -- items: native names already, but what pgroles means --
 
@@ -297,7 +301,7 @@ _PASSWORD: Form = {
 def secrets(content: Any, camel: bool = False) -> Iterator[Tuple[str, str]]:
     """What no output may show: a password in the wrong place, and what stands under a key that roles do not have."""
     roles = content.get("roles") if isinstance(content, Mapping) else None
-    for number, role in dicts(roles):
+    for number, role in dicts([roles] if isinstance(roles, Mapping) else roles):
         name = role.get("name")
         owner = f"the password of role {name}" if isinstance(name, str) else f"the password in roles[{number}]"
         for key, value in role.items():

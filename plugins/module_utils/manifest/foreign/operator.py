@@ -34,7 +34,7 @@ from ..model import (
 from ..texts import describe, show
 from ..validate import Fields, Judge
 from .conversion import secret_texts
-from .kubernetes import metadata_of
+from .kubernetes import group_and_kind, metadata_of
 from .operator_spec import API_VERSION, CONNECTION, FLAGS, KINDS
 
 #: Where a field of a role stands that is not called the same.
@@ -116,14 +116,14 @@ class _Found:
 def _add(found: _Found, file: Judge, resource: Document, seen: Dict[Tuple[Any, ...], str]) -> None:
     """One resource, judged and added to what was found so far."""
     content = resource.content
-    kind, spec = content.get("kind"), content.get("spec")
+    kind, spec = group_and_kind(content)[1], content.get("spec")
     name = spec.get("name" if kind == "Role" else "role") if isinstance(spec, Mapping) else None
     judge = _Judge(file, resource, name if isinstance(name, str) else None, secret=kind == "Role")
     before = len(found.roles)
     fields = _spec(judge, content, seen)
     if fields is not None:
         _place(judge, fields, metadata_of(content), found)
-        _ADD[content["kind"]](judge, fields, found)
+        _ADD[kind](judge, fields, found)
     if kind not in KINDS or (kind == "Role" and len(found.roles) == before):
         # What could not be read may be a role that others name.
         found.unreadable |= frozenset() if kind == CONNECTION else {"roles"}

@@ -568,7 +568,7 @@ def anything(draw: random.Random, depth: int = 0) -> Any:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_whatever_stands_in_a_resource_is_a_manifest_or_told(tmp_path: Path, seed: int) -> None:
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311
     content = {
         "apiVersion": API,
         "kind": draw.choice([*operator_spec.KINDS, operator_spec.CONNECTION]),

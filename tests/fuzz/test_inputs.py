@@ -53,7 +53,8 @@ def _run_files(contents: list[bytes], call: Call, folder: Path, kind: str, more:
         place, file = str(problem["path"]), problem["file"]
         must(more or file in (None, *map(str, paths)), "a problem's file", problem)
         label = place.partition(": ")[0]
-        must(file is None or label in (Path(file).name, file), "a path without its file", problem)
+        # A name that a file makes up may be so long that the result has only its beginning.
+        must(file is None or len(file) > 400 or label in (Path(file).name, file), "a path without its file", problem)
     if answer.seconds < 0.2:
         again = run(call)
         must(again.comparable == answer.comparable, "the same again gives another answer", (answer, again))

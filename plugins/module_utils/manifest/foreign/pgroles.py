@@ -192,7 +192,8 @@ class Conversion:
     def _schemas(self, item: Dict[str, Any], native: str, _original: str) -> Dict[str, Any]:
         """pgroles gives a schema that names no owner to the default owner, an existing one too."""
         owned = self._shared.owned
-        looked_after = owned is None or item.get("name") in owned
+        name = item.get("name")
+        looked_after = owned is None or (isinstance(name, str) and name in owned)
         if "owner" not in item and self._default_owner is not None and looked_after:
             item["owner"] = self._default_owner
             if self._default_owner_place:

@@ -95,13 +95,16 @@ class Reader:
             known = RESOURCE_KINDS.get(group_and_kind(document.content))
             found = _unread(document) if known is None else known.secrets(document)
             self._secrets.add_all(found)
+        beside = [document for document in every if _stands_beside(document)]
+        if len(beside) == len(every):
+            sections.judge.report("", "declares nothing: there is nothing in it but " + _listed(beside))
         operators = [document for document in every if group_and_kind(document.content)[0] == GROUP]
         for document in every:
             group, kind = group_and_kind(document.content)
             known = RESOURCE_KINDS.get((group, kind))
             if known is not None:
                 known.convert(document, sections, self._call)
-            elif group != GROUP and (group or kind not in BESIDE):
+            elif group != GROUP and not _stands_beside(document):
                 listed = ", ".join(sorted(f"{name} of {group}" for group, name in RESOURCE_KINDS))
                 what = f"the kind {show(kind)} of {show(group)}" if group else f"the kind {show(kind)}"
                 advice = f"leave it out; known are {listed}, and the resources of {GROUP}"
@@ -147,6 +150,16 @@ class Reader:
         self._secrets.add_all(pgroles.secrets(documents[0].content))
         fragment(documents[0].content, sections, whole)
         return self._judged(judge, sections)
+
+
+def _stands_beside(document: Document) -> bool:
+    """Whether nothing is read from a resource, because it says nothing on a database."""
+    group, kind = group_and_kind(document.content)
+    return not group and kind in BESIDE
+
+
+def _listed(documents: List[Document]) -> str:
+    return ", ".join(sorted({group_and_kind(document.content)[1] for document in documents})) or "an empty List"
 
 
 def _items(sections: Sections, document: Document) -> Iterator[Document]:

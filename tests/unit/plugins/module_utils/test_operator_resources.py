@@ -308,6 +308,18 @@ def test_a_list_as_kubectl_writes_it(tmp_path: Path) -> None:
     assert found_problem.path == "a.yml: items[1] (Role own): spec.flags.createdb"
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ([{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}], "Secret"),
+        ([{"apiVersion": "v1", "kind": "List", "items": []}], "an empty List"),
+    ],
+)
+def test_a_file_that_declares_nothing_is_told(tmp_path: Path, content: Any, what: str) -> None:
+    found = only(tmp_path, content)
+    assert (found.path, found.message) == ("a.yml", f"declares nothing: there is nothing in it but {what}")
+
+
 def test_secrets_are_masked_and_never_told(tmp_path: Path) -> None:
     encoded = base64.b64encode(b"in the data 12").decode()
     secret = {

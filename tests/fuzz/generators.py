@@ -515,7 +515,7 @@ def others(draw: Any, secret: bool = False) -> list[File]:
         )
     )
     wholes = [copy.deepcopy(seeds[number]) for number in chosen]
-    options = {}
+    options: dict[str, str] = {}
     for whole in wholes:
         passwords = whole.pop("passwords", None)
         options = passwords or options

@@ -34,6 +34,7 @@ class Bundle:
     """
 
     default_owner: Optional[str] = None
+    has_pattern: bool = False
     sources: Tuple[Tuple[str, str], ...] = ()
     claimed: Dict[Tuple[str, str], str] = field(default_factory=dict)
 
@@ -57,6 +58,7 @@ def bundle(content: Mapping[Any, Any], sections: Sections) -> Bundle:
         Conversion(sections).shared(parts)
         owner = parts.get("default_owner")
         read.default_owner = owner if isinstance(owner, str) else None
+        read.has_pattern = parts.get("role_pattern") is not None
     elif shared is not None:
         judge.report("shared", f"must be a dict, not {describe(shared, secret=True)}")
     sources = found.get("sources")
@@ -86,6 +88,7 @@ def fragment(content: Mapping[Any, Any], sections: Sections, root: Bundle) -> No
     shared = Shared(
         default_owner=root.default_owner,
         owned=frozenset(name for name, facet in boundary.facets if facet == _OWNER),
+        has_pattern=root.has_pattern,
         pattern=found.get("role_pattern"),
         pattern_place=found.places.get("role_pattern", ""),
     )

@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from typing import Any, Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
 
 from ...masking import NOBODY
+from ..spec import DEFAULT_ROLE_PATTERN
 from ..texts import show
+from ..validate import BROKEN
 from .conversion import IGNORED, KEEP, Form, Key, Sections, Sifted, Sifter, secret_texts, snake, under
 
 _OBJECT: Form = {"type": KEEP, "schema": KEEP, "name": KEEP}
@@ -106,16 +108,21 @@ def convert(content: Mapping[Any, Any], sections: Sections) -> None:
 
 class Shared(NamedTuple):
     """What a part of a bundle has from elsewhere: the default owner of the bundle, the schemas whose owner this part
-    looks after (None for every one), and its own pattern for names of roles, with the place.
+    looks after (None for every one), whether the bundle has a pattern for names of roles, and the part's own pattern
+    with its place.
     """
 
     default_owner: Optional[str] = None
     owned: Optional[FrozenSet[str]] = None
+    has_pattern: bool = False
     pattern: Any = None
     pattern_place: str = ""
 
 
 _NOTHING = Shared()
+
+#: Not even the default owner of another file is meant.
+_NO_OWNER = "is required where there is no default_owner: pgroles would take postgres, which nobody wrote"
 
 
 class Conversion:
@@ -138,6 +145,7 @@ class Conversion:
         self._shared = shared
         self._default_owner = shared.default_owner
         self._default_owner_place = ""
+        self._has_pattern = shared.has_pattern
 
     def manifest(self, found: Sifted) -> None:
         """Every section."""
@@ -149,6 +157,7 @@ class Conversion:
         for name in ("default_owner", "role_pattern"):
             if found.get(name) is not None:
                 self._sections.whole(name, found.values[name], found.places[name])
+        self._has_pattern = found.get("role_pattern") is not None
         owner = found.get("default_owner")
         if isinstance(owner, str):
             self._default_owner, self._default_owner_place = owner, found.places["default_owner"]
@@ -198,12 +207,27 @@ class Conversion:
             item["owner"] = self._default_owner
             if self._default_owner_place:
                 self._sections.places.put(f"{native}.owner", self._default_owner_place)
+        if "owner" not in item and owned is None and self._needs_owner(item):
+            place = under(self._sections.places.find(native), "owner")
+            self._judge.report(place, _NO_OWNER)
+            item["owner"] = BROKEN
         if "role_pattern" not in item and self._shared.pattern is not None:
             item["role_pattern"] = self._shared.pattern
             self._sections.places.put(f"{native}.role_pattern", self._shared.pattern_place)
+        elif "role_pattern" not in item and "profiles" in item and not self._has_pattern:
+            # Another file's pattern is none of this one's business.
+            item["role_pattern"] = DEFAULT_ROLE_PATTERN
         return item
 
-    def _roles(self, item: Dict[str, Any], native: str, original: str) -> Dict[str, Any]:
+    def _needs_owner(self, schema: Mapping[str, Any]) -> bool:
+        """Whether a schema binds a profile with default privileges."""
+        profiles, names = self._sections.values.get("profiles"), schema.get("profiles")
+        if not isinstance(profiles, Mapping) or not isinstance(names, list):
+            return False
+        bound = (profiles.get(name) for name in names if isinstance(name, str))
+        return any(isinstance(profile, Mapping) and profile.get("default_privileges") for profile in bound)
+
+    def _roles(self, item: Dict[str, Any], native: str, _original: str) -> Dict[str, Any]:
         name = item.get("name")
         role = name if isinstance(name, str) else None
         external = item.get("external") is True
@@ -253,6 +277,9 @@ class Conversion:
 
     def _default_privileges(self, item: Dict[str, Any], native: str, original: str) -> Dict[str, Any]:
         """The scope of a rule has to be said there, in one of two ways."""
+        if "owner" not in item and self._default_owner is None:
+            self._judge.report(under(original, "owner"), _NO_OWNER)
+            item["owner"] = BROKEN
         scope = item.get("scope")
         if scope is None and "schema" not in item:
             self._judge.report(original, "must have schema, or scope: {type: global} for every schema of the owner")

@@ -113,6 +113,26 @@ def test_the_owner_that_a_schema_gets_stands_where_it_was_written(tmp_path: Path
     assert list(found(tmp_path, text)) == ["a.yml: default_owner"]
 
 
+def test_what_another_file_says_for_the_whole_manifest_changes_nothing(tmp_path: Path) -> None:
+    text = (
+        MARK
+        + """
+roles: [{name: app}]
+profiles: {p: {default_privileges: [{privileges: [SELECT], on_type: table}]}, q: {}}
+schemas: [{name: s, profiles: [p]}, {name: t, profiles: [q]}, {name: u, owner: app, profiles: [p, q]}]
+default_privileges: [{schema: s, grant: [{role: app, privileges: [SELECT], on_type: table}]}]
+"""
+    )
+    other = 'default_owner: b\nrole_pattern: "{profile}_{schema}"\nroles: [{name: b}]'
+    problems = found(tmp_path, text, other)
+    assert list(problems) == ["a.yml: schemas[0].owner", "a.yml: default_privileges[0].owner"]
+    assert set(problems.values()) == {
+        "is required where there is no default_owner: pgroles would take postgres, which nobody wrote"
+    }
+    text = text.replace("default_privileges: [{s", "default_owner: b\ndefault_privileges: [{s")
+    assert set(policy(tmp_path, text, other).roles) == {"app", "b", "s-p", "t-q", "u-p", "u-q"}
+
+
 def test_a_role_has_the_settings_that_it_is_given(tmp_path: Path) -> None:
     manifest = marked(
         tmp_path,

@@ -8,6 +8,7 @@ mean what a manifest of our own means.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -362,3 +363,19 @@ def test_a_new_membership_is_inherited_where_the_member_inherits(db: Database, t
     assert not db.value("SELECT pg_has_role('plain', 'g', 'USAGE')")
     # What an existing one has stays.
     assert db.value("SELECT pg_has_role('old', 'g', 'USAGE')") is (db.version >= 16)
+
+
+def test_a_role_in_use_does_not_lose_its_login_by_a_missing_reference(db: Database, tmp_path: Path) -> None:
+    db.sql("CREATE ROLE app LOGIN")
+    file = write(tmp_path, one("Role", "app", name="app"))
+    session = db.connect(user="app")
+    db.fails(None, "guard", "app", check_too=False, manifest_files=[file])
+    session.close()
+    # The server may take a moment to end the session.
+    for _attempt in range(50):
+        if not db.value("SELECT count(*) FROM pg_stat_activity WHERE usename = 'app'"):
+            break
+        time.sleep(0.1)
+    result = db.converge(manifest_files=[file])
+    assert db.attribute("app", "rolcanlogin") is False
+    assert any("role app loses LOGIN" in warning for warning in result.warnings)

@@ -54,9 +54,7 @@ def read(judge: Judge, path: str) -> Optional[List[Document]]:
         content = None if node is None else _content(judge, loader, node)
     except yaml.YAMLError as exc:
         if str(getattr(exc, "problem", None)) == _ANOTHER:
-            found = _stream(judge, kind, text)
-            if found is not None:
-                return found or None
+            return _stream(judge, kind, text)
         judge.report("", _yaml_problem(exc, text))
         return None
     except RecursionError:
@@ -87,19 +85,21 @@ def _content(judge: Judge, loader: Any, node: Any) -> Any:
 
 
 def _stream(judge: Judge, kind: Any, text: str) -> Optional[List[Document]]:
-    """The documents of a file with resources. None where it is none, or where it is not valid YAML.
-
-    An empty list where nothing of it can be used, which is said.
-    """
+    """The documents of a file with several, or None (after saying why)."""
     loader = kind(text)
     found: List[Document] = []
     usable = True
-    number = 0
     try:
         nodes: List[Any] = []
         while loader.check_node():
             nodes.append(loader.get_node())
-        if not all(_is_empty(node) or _title(node) is not None for node in nodes):
+        other = [number for number, node in enumerate(nodes, 1) if not _is_empty(node) and _title(node) is None]
+        if other:
+            judge.report(
+                "",
+                "has several documents, as only a file of Kubernetes resources may: document"
+                f" {other[0]} has no apiVersion and kind",
+            )
             return None
         for number, node in enumerate(nodes, 1):
             if _is_empty(node):
@@ -112,11 +112,17 @@ def _stream(judge: Judge, kind: Any, text: str) -> Optional[List[Document]]:
                 found.append(Document(content, prefix))
             else:
                 usable = False
-    except (yaml.YAMLError, RecursionError):
+    except yaml.YAMLError as exc:
+        judge.report("", _yaml_problem(exc, text))
+        return None
+    except RecursionError:
+        judge.report("", "is nested too deeply")
         return None
     finally:
         loader.dispose()
-    return found if usable else []
+    if usable and not found:
+        judge.report("", "is empty: a manifest file holds the sections as its keys")
+    return found if usable and found else None
 
 
 def _is_empty(node: Any) -> bool:

@@ -178,5 +178,7 @@ def _items(sections: Sections, document: Document) -> Iterator[Document]:
 
 def _unread(document: Document) -> Iterator[Tuple[str, str]]:
     """Whatever may be secret in a resource that nothing is read from."""
+    if _stands_beside(document) and group_and_kind(document.content)[1] != "Secret":
+        return  # what a ConfigMap says is no secret, and masked it would be missing in the result
     for text in secrets_of(document.content):
         yield text, NOBODY

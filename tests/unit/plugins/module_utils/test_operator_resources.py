@@ -308,6 +308,25 @@ def test_a_list_as_kubectl_writes_it(tmp_path: Path) -> None:
     assert found_problem.path == "a.yml: items[1] (Role own): spec.flags.createdb"
 
 
+STREAMS = [
+    ("{role}---\nroles: []\n", "has several documents, as only a file of Kubernetes resources may: document 2 has no"),
+    ("{role}---\n{role}---\na: [\n", "is not valid YAML (line 20, column 1)"),
+    ("---\n---\n", "is empty"),
+    ("{role}---\napiVersion: v1\nkind: Secret\nstringData: {{password: '{{{{ hush }}}}'}}\n", "contains a template"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), STREAMS)
+def test_documents_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
+    found = only(tmp_path, text.format(role=yaml.safe_dump(APP)))
+    assert message in found.text and "hush" not in found.text
+
+
+@pytest.mark.parametrize("text", ["---\n{role}", "{role}---\n", "---\n# nothing\n---\n{role}...\n"])
+def test_empty_documents_are_none(tmp_path: Path, text: str) -> None:
+    assert set(policy(tmp_path, text.format(role=yaml.safe_dump(APP))).roles) == {"app"}
+
+
 @pytest.mark.parametrize(
     ("content", "what"),
     [
@@ -338,9 +357,10 @@ def test_secrets_are_masked_and_never_told(tmp_path: Path) -> None:
     wrong = role(
         password="stands in the role 12", flags={"passwort": "stands in the flags 12", "createdb": "or there 12"}
     )
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"host": "db.example.com"}}
     secrets = Secrets()
     with pytest.raises(ManifestInvalid) as caught:
-        policy(tmp_path, [secret, wrong], secrets=secrets)
+        policy(tmp_path, [secret, settings, wrong], secrets=secrets)
     texts = {
         "in the string data 12",
         "in the data 12",
@@ -349,7 +369,7 @@ def test_secrets_are_masked_and_never_told(tmp_path: Path) -> None:
         "stands in the role 12",
         "stands in the flags 12",
     }
-    assert texts <= set(secrets.texts()) and "app" not in secrets.texts()
+    assert texts <= set(secrets.texts()) and not {"app", "db.example.com"} & set(secrets.texts())
     told = " ".join(problem.text for problem in caught.value.problems)
     assert len(caught.value.problems) == 3
     assert not [text for text in {*texts, "or there 12"} if text in told]

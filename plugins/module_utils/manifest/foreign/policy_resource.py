@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Iterator, Tuple
 
+from ...masking import passwords_in_address
 from ..files import Document
 from ..texts import describe, show
 from ..validate import Judge
@@ -113,3 +114,6 @@ def secrets(document: Document) -> Iterator[Tuple[str, str]]:
     if isinstance(parameters, Mapping):
         for text in secret_texts(parameters.get("password")):
             yield text, f"the password in {under(document.prefix, 'spec')}.connection"
+    for text in secret_texts(connection):
+        for password in passwords_in_address(text):
+            yield password, f"the password in {under(document.prefix, 'spec')}.connection"

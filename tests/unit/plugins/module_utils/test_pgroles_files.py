@@ -699,10 +699,18 @@ def test_another_version_of_the_policy(tmp_path: Path) -> None:
     assert list(found(tmp_path, "{apiVersion: pgroles.io/v1alpha1, kind: PostgresPolicy}")) == ["a.yml: spec"]
 
 
+def test_what_cannot_be_read_may_declare_the_roles_that_others_name(tmp_path: Path) -> None:
+    broken = "apiVersion: pgroles.io/v1alpha1\nkind: PostgresPolicy\nspec: 5\n"
+    ours = "grants: [{role: somebody, privileges: [CONNECT], object: {type: database}}]"
+    assert list(found(tmp_path, broken, ours)) == ["a.yml: spec"]
+
+
 def test_the_password_of_a_policys_own_connection_is_a_secret(tmp_path: Path) -> None:
     secrets = Secrets()
-    text = resource("connection: {params: {host: h, password: Hush-hush-7}}\nroles: [{name: a, paswd: Hush-hush-8}]")
+    text = resource(
+        "connection: {params: {host: h, password: Hush-hush-7}, url: 'postgres://u:Hush-hush-9@h/d'}\nroles: [{name: a, paswd: Hush-hush-8}]"
+    )
     with pytest.raises(ManifestInvalid) as caught:
         manifest_to_policy({"manifest_files": [write(tmp_path, text)]}, secrets)
-    assert set(secrets.texts()) == {"Hush-hush-7", "Hush-hush-8"}
+    assert set(secrets.texts()) == {"Hush-hush-7", "Hush-hush-8", "Hush-hush-9"}
     assert "Hush" not in str(caught.value)

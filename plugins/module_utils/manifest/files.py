@@ -51,7 +51,9 @@ def read(judge: Judge, path: str) -> Optional[List[Document]]:
     loader = kind(text)
     try:
         node = loader.get_single_node()
-        content = None if node is None else _content(judge, loader, node)
+        content = (
+            None if node is None else BROKEN if _too_much(judge, [node]) else _Reader(judge, loader).value(node, "")
+        )
     except yaml.YAMLError as exc:
         if str(getattr(exc, "problem", None)) == _ANOTHER:
             return _stream(judge, kind, text)
@@ -77,11 +79,11 @@ def read(judge: Judge, path: str) -> Optional[List[Document]]:
 _ANOTHER = "but found another document"
 
 
-def _content(judge: Judge, loader: Any, node: Any) -> Any:
-    if _added(node) > _MOST_ADDED:
-        judge.report("", f"stands for too much: its aliases add more than {_MOST_ADDED} values to what is written")
-        return BROKEN
-    return _Reader(judge, loader).value(node, "")
+def _too_much(judge: Judge, nodes: List[Any]) -> bool:
+    if sum(map(_added, nodes)) <= _MOST_ADDED:
+        return False
+    judge.report("", f"stands for too much: its aliases add more than {_MOST_ADDED} values to what is written")
+    return True
 
 
 def _stream(judge: Judge, kind: Any, text: str) -> Optional[List[Document]]:
@@ -101,12 +103,14 @@ def _stream(judge: Judge, kind: Any, text: str) -> Optional[List[Document]]:
                 f" {other[0]} has no apiVersion and kind",
             )
             return None
+        if _too_much(judge, nodes):
+            return None
         for number, node in enumerate(nodes, 1):
             if _is_empty(node):
                 continue
             prefix = f"document {number} ({_title(node)}): "
             reader = Judge(label=judge.source(prefix[:-2]), file=judge.file, native=True)
-            content = _content(reader, loader, node)
+            content = _Reader(reader, loader).value(node, "")
             judge.problems.extend(reader.problems)
             if isinstance(content, dict):
                 found.append(Document(content, prefix))

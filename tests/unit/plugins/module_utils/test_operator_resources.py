@@ -316,6 +316,24 @@ STREAMS = [
 ]
 
 
+#: A document in which few lines stand for many values, though not for too many.
+MANY = """---
+apiVersion: postgresql.aboutbits.it/v1
+kind: Role
+metadata: {{name: m{number}}}
+status: {{a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1], b: &b [*a, *a, *a, *a, *a, *a, *a], c: &c [*b, *b, *b, *b, *b, *b, *b],
+  d: &d [*c, *c, *c, *c, *c, *c, *c], e: &e [*d, *d, *d, *d, *d, *d, *d]}}
+spec: {{name: m{number}, clusterRef: {{name: main}}}}
+"""
+
+
+def test_aliases_of_all_documents_count_together(tmp_path: Path) -> None:
+    few = "".join(MANY.format(number=number) for number in range(2))
+    assert len(policy(tmp_path, few).roles) == 2
+    many = "".join(MANY.format(number=number) for number in range(60))
+    assert "stands for too much" in only(tmp_path, many).message
+
+
 @pytest.mark.parametrize(("text", "message"), STREAMS)
 def test_documents_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
     found = only(tmp_path, text.format(role=yaml.safe_dump(APP)))

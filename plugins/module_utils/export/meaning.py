@@ -4,11 +4,11 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""Whether two manifests mean the same for a database: both through the real policy, their rules bound to what exists."""
+"""Whether two manifests mean the same for a database: both go through the real policy, and rules are bound to objects."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ..policy import ATTRIBUTE_DEFAULTS, DefaultRule, DesiredRole, Policy, Rule, manifest_to_policy
 from ..privileges import KINDS, PUBLIC
@@ -142,7 +142,7 @@ def _permits(rules: Tuple[DefaultRule, ...]) -> FrozenSet[Tuple[Any, ...]]:
 
 def _claims(policy: Policy) -> FrozenSet[Tuple[str, Optional[str]]]:
     """What is managed because of the rules and the schemas, as scope.py sees it."""
-    found = {("schema", name) for name in policy.schemas}
+    found: Set[Tuple[str, Optional[str]]] = {("schema", name) for name in policy.schemas}
     for rule in policy.rules:
         if rule.present and rule.role != PUBLIC:
             found.add(("schema", rule.schema) if KINDS[rule.kind].in_schema else (rule.kind, rule.name))

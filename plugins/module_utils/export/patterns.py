@@ -11,16 +11,16 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, NamedTuple, Tuple
 
-from ..manifest.texts import NAME_BYTES
 from ..manifest.spec import DEFAULT_ROLE_PATTERN
+from ..manifest.texts import NAME_BYTES
 from .shapes import places
 
 __all__ = ["DEFAULT_ROLE_PATTERN", "Reading", "filled", "readings"]
 
 
 class Reading(NamedTuple):
-    """One way to read a role's name. ``before`` and ``after`` are the pattern's own words at its outer end, ``inner``
-    its own words between the two placeholders.
+    """One way to read a role's name. ``inner``: how many characters of the pattern's own stand between the two
+    placeholders. ``outer``: how many stand on the profile's other side.
     """
 
     pattern: str
@@ -53,7 +53,9 @@ def readings(role: str, schema: str) -> Tuple[Reading, ...]:
 def _usable(reading: Reading, role: str, schema: str) -> bool:
     own = reading.pattern.replace("{schema}", "", 1).replace("{profile}", "", 1)
     # A brace of the pattern's own might be taken for a placeholder.
-    return "{" not in own and filled(reading.pattern, schema, reading.profile) == role and len(role.encode()) <= NAME_BYTES
+    return (
+        "{" not in own and filled(reading.pattern, schema, reading.profile) == role and len(role.encode()) <= NAME_BYTES
+    )
 
 
 def _splits(text: str) -> Iterator[Tuple[str, str, str]]:

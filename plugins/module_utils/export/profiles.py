@@ -70,9 +70,7 @@ def suggest(manifest: Mapping[str, Any], inventory: Inventory, min_schemas: int,
     return Suggestion(result, tuple(FlatRole(name, reason) for name, reason in sorted(reasons.items())))
 
 
-def _settled(
-    flat: Mapping[str, Any], kept: List[Candidate], more: List[Candidate], same: Same
-) -> List[Candidate]:
+def _settled(flat: Mapping[str, Any], kept: List[Candidate], more: List[Candidate], same: Same) -> List[Candidate]:
     """The candidates that leave the meaning as it is. One that does not is found by halving, and left out."""
     if not more or same(flat, _written(flat, [*kept, *more])):
         return [*kept, *more]
@@ -116,17 +114,36 @@ class _Choice:
             if best is None:
                 break
             _rank, pattern, gain = best
-            for profile, members in gain.items():
-                for shape in members:
-                    if profile not in profiles:
-                        profiles[profile] = Cluster(profile, shape, self._inventory)
-                    elif not profiles[profile].offer(shape):
-                        continue
-                    schemas[shape.schema] = pattern
+            for shape in self._taken_in(gain, profiles):
+                schemas[shape.schema] = pattern
+        # What is too rare within one pattern may be frequent enough over all of them.
+        self._taken_in(self._gain(self._left(profiles, schemas), profiles, {}), profiles)
         return [
             Candidate(cluster, {shape.schema: schemas[shape.schema] for shape in cluster.members})
             for _name, cluster in sorted(profiles.items())
         ]
+
+    def _taken_in(self, gain: Mapping[str, Sequence[Shape]], profiles: Dict[str, Cluster]) -> List[Shape]:
+        """The roles that have become members of the profiles."""
+        done: List[Shape] = []
+        for profile, members in gain.items():
+            for shape in members:
+                if profile not in profiles:
+                    profiles[profile] = Cluster(profile, shape, self._inventory)
+                elif not profiles[profile].offer(shape):
+                    continue
+                done.append(shape)
+        return done
+
+    def _left(self, profiles: Mapping[str, Cluster], schemas: Mapping[str, str]) -> Dict[str, List[Shape]]:
+        """By profile, the roles without one whose names come from their schema's pattern."""
+        done = {shape.role for cluster in profiles.values() for shape in cluster.members}
+        left: Dict[str, List[Shape]] = {}
+        for pattern in sorted(set(schemas.values())):
+            for profile, shapes_of in self._roles[pattern].items():
+                found = [item for item in shapes_of if schemas.get(item.schema) == pattern and item.role not in done]
+                left.setdefault(profile, []).extend(found)
+        return left
 
     def _gain(
         self, roles: Mapping[str, Sequence[Shape]], profiles: Mapping[str, Cluster], taken: Mapping[str, str]

@@ -139,9 +139,7 @@ def _read_grants(manifest: Mapping[str, Any], read: Mapping[str, _Role]) -> None
                 _add(named.setdefault((target["name"], column), {}), rule["privileges"], option)
 
 
-def _read_defaults(
-    manifest: Mapping[str, Any], owners: Mapping[str, Optional[str]], read: Mapping[str, _Role]
-) -> None:
+def _read_defaults(manifest: Mapping[str, Any], owners: Mapping[str, Optional[str]], read: Mapping[str, _Role]) -> None:
     for entry in manifest.get("default_privileges") or ():
         schema = entry.get("schema")
         owner = entry.get("owner") or manifest.get("default_owner")

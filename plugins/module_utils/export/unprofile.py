@@ -17,7 +17,6 @@ from .patterns import filled
 from .shapes import written
 
 
-
 def flattened(manifest: Mapping[str, Any]) -> Dict[str, Any]:
     """The raw manifest without profiles, with the same meaning. The given one stays as it is."""
     if not manifest.get("profiles"):

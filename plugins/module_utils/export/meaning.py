@@ -4,7 +4,7 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""Whether two manifests mean the same for a database: both go through the real policy, and rules are bound to objects."""
+"""Whether two manifests mean the same for a database: both go through the real policy, rules bound to objects."""
 
 from __future__ import annotations
 

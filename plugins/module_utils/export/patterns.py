@@ -12,7 +12,6 @@ import re
 from typing import Iterator, List, NamedTuple, Tuple
 
 from ..manifest.spec import DEFAULT_ROLE_PATTERN
-from ..manifest.texts import NAME_BYTES
 from .shapes import places
 
 __all__ = ["DEFAULT_ROLE_PATTERN", "Reading", "filled", "readings"]
@@ -53,9 +52,7 @@ def readings(role: str, schema: str) -> Tuple[Reading, ...]:
 def _usable(reading: Reading, role: str, schema: str) -> bool:
     own = reading.pattern.replace("{schema}", "", 1).replace("{profile}", "", 1)
     # A brace of the pattern's own might be taken for a placeholder.
-    return (
-        "{" not in own and filled(reading.pattern, schema, reading.profile) == role and len(role.encode()) <= NAME_BYTES
-    )
+    return "{" not in own and filled(reading.pattern, schema, reading.profile) == role
 
 
 def _splits(text: str) -> Iterator[Tuple[str, str, str]]:

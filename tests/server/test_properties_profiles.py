@@ -83,10 +83,15 @@ def cases(draw: st.DrawFn, clean: bool = False) -> Example:
     objects: Objects = {}
     for schema in names:
         for kind, labels in LABELS.items():
-            few = st.just([*labels, "more", "one more"]) if clean else st.lists(st.sampled_from(labels), unique=True)
+            more = ["h()", "i(text)"] if kind == "function" else [f"{kind} 1", f"{kind} 2"]
+            few = st.just([*labels, *more]) if clean else st.lists(st.sampled_from(labels), unique=True)
             objects[schema, kind] = frozenset(draw(few))
     schemas = [
-        {"name": schema, "owner": draw(st.sampled_from(["own", "Own 2"])), "profiles": chosen if clean else draw(some(chosen))}
+        {
+            "name": schema,
+            "owner": draw(st.sampled_from(["own", "Own 2"])),
+            "profiles": chosen if clean else draw(some(chosen)),
+        }
         for schema in names
     ]
     manifest = {
@@ -104,7 +109,9 @@ def cases(draw: st.DrawFn, clean: bool = False) -> Example:
                 "role": draw(st.integers(0, 3)),
                 "kind": kind,
                 "privilege": draw(st.sampled_from(["CONNECT"] if kind == "database" else PRIVILEGES[kind])),
-                "attribute": draw(st.sampled_from([{}, {}, {"login": True}, {"connection_limit": 3}, {"inherit": False}])),
+                "attribute": draw(
+                    st.sampled_from([{}, {}, {"login": True}, {"connection_limit": 3}, {"inherit": False}])
+                ),
             }
         )
     return Example(manifest, objects, spoilt, 2 if clean else draw(st.integers(1, 3)))
@@ -122,7 +129,9 @@ def meaning(raw: Raw, objects: Objects) -> Raw:
     for rule in policy.rules:
         assert rule.present
         here = objects.get((rule.schema, rule.kind), frozenset())
-        labels = [rule.name] if rule.schema is None else sorted(here) if rule.name == "*" else sorted({rule.name} & here)
+        labels = (
+            [rule.name] if rule.schema is None else sorted(here) if rule.name == "*" else sorted({rule.name} & here)
+        )
         for label in labels:
             for column in rule.columns or (None,):
                 for privilege in rule.privileges:
@@ -131,7 +140,8 @@ def meaning(raw: Raw, objects: Objects) -> Raw:
     return {
         "entries": entries,
         "roles": {
-            role.name: (role.external, role.comment, role.config, dict(role.attributes)) for role in policy.roles.values()
+            role.name: (role.external, role.comment, role.config, dict(role.attributes))
+            for role in policy.roles.values()
         },
         "edges": {(edge.group, edge.member, edge.admin) for edge in policy.edges.values()},
         "schemas": {(schema.name, schema.owner, schema.create_owner) for schema in policy.schemas.values()},
@@ -153,9 +163,13 @@ def flat_form(case: Example) -> Raw:
     for (role, kind, schema, column, privilege, option), labels in held.items():
         every = schema is not None and column is None and len(labels) > 1 and set(labels) == case.objects[schema, kind]
         for label in ["*"] if every else sorted(labels):
-            target = {"type": kind, "name": label} if schema is None else {"type": kind, "schema": schema, "name": label}
+            target = (
+                {"type": kind, "name": label} if schema is None else {"type": kind, "schema": schema, "name": label}
+            )
             rule: Raw = {"role": role, "privileges": [privilege], "object": target}
-            grants.append({**rule, **({"columns": [column]} if column else {}), **({"with_grant_option": True} if option else {})})
+            grants.append(
+                {**rule, **({"columns": [column]} if column else {}), **({"with_grant_option": True} if option else {})}
+            )
     settings = room("manifest.settings")
     roles = []
     for name, (_external, _comment, config, attributes) in sorted(found["roles"].items()):

@@ -148,6 +148,7 @@ def test_the_demos_database_gives_its_profiles_back(db: Database, tmp_path: Path
         name: sorted(spelled(profile), key=str) for name, profile in declared["profiles"].items()
     }
     assert reasons(result) == {
+        "pgloader_pg": "the name of its schema attic is not in its name",
         "report_owner": "a profile cannot carry what it has: comment",
     }
 

@@ -19,7 +19,8 @@ from .shapes import Shape, shapes
 from .unprofile import flattened
 
 #: Why a role stays flat although it could be a profile's. The others are in shapes.py.
-NAME = "the name of its schema {} is not in its name, or nothing else is"
+NAME = "the name of its schema {} is not in its name"
+BARE = "its name is that of its schema {} alone, which leaves none for a profile"
 ALONE = "no other role has its shape: fewer than {} schemas have one with such a name and the same privileges"
 PATTERN = "its schema {} names its other roles by the pattern {}"
 DIFFERENT = "it differs from {} in its {}"
@@ -87,6 +88,7 @@ class _Choice:
     """The choice of a pattern for each schema, the one that covers most roles first."""
 
     def __init__(self, found: Mapping[str, Shape], inventory: Inventory, least: int) -> None:
+        self._found = found
         self._inventory = inventory
         self._least = least
         self._readings: Dict[str, Tuple[Reading, ...]] = {}
@@ -117,6 +119,7 @@ class _Choice:
             for shape in self._taken_in(gain, profiles):
                 schemas[shape.schema] = pattern
         # What is too rare within one pattern may be frequent enough over all of them.
+        self._mix(profiles, schemas)
         self._taken_in(self._gain(self._left(profiles, schemas), profiles, {}), profiles)
         return [
             Candidate(cluster, {shape.schema: schemas[shape.schema] for shape in cluster.members})
@@ -134,6 +137,24 @@ class _Choice:
                     continue
                 done.append(shape)
         return done
+
+    def _mix(self, profiles: Dict[str, Cluster], schemas: Dict[str, str]) -> None:
+        """Schemas of which no two have the same pattern: their roles by the plainest reading of each name."""
+        by_schema: Dict[str, Dict[str, List[Tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+        for name, found in self._readings.items():
+            schema = self._found[name].schema
+            if found and schema not in schemas:
+                plainest = min(found, key=lambda item: (not item.schema_first, item.outer, item.inner, item.pattern))
+                by_schema[schema][plainest.pattern].append((plainest.profile, name))
+        chosen: Dict[str, str] = {}
+        roles: Dict[str, List[Shape]] = defaultdict(list)
+        for schema, patterns in by_schema.items():
+            pattern = min(patterns, key=lambda item: (-len(by_schema[schema][item]), item))
+            chosen[schema] = pattern
+            for profile, name in patterns[pattern]:
+                roles[profile].append(self._found[name])
+        for shape in self._taken_in(self._gain(roles, profiles, {}), profiles):
+            schemas[shape.schema] = chosen[shape.schema]
 
     def _left(self, profiles: Mapping[str, Cluster], schemas: Mapping[str, str]) -> Dict[str, List[Shape]]:
         """By profile, the roles without one whose names come from their schema's pattern."""
@@ -177,7 +198,7 @@ class _Choice:
         if any(shape in candidate.cluster.members for candidate in candidates):
             return MEANING
         if not self._readings[shape.role]:
-            return NAME.format(shape.schema)
+            return (BARE if shape.schema in shape.role else NAME).format(shape.schema)
         pattern = patterns.get(shape.schema)
         profiles = {reading.pattern: reading.profile for reading in self._readings[shape.role]}
         if pattern is not None and pattern not in profiles:
@@ -203,7 +224,7 @@ def _written(flat: Mapping[str, Any], candidates: Sequence[Candidate]) -> Dict[s
     counts: Dict[str, int] = defaultdict(int)
     for pattern in patterns.values():
         counts[pattern] += 1
-    usual = min(counts, key=lambda pattern: (-counts[pattern], pattern))
+    usual = min(counts, key=lambda pattern: (-counts[pattern], pattern != DEFAULT_ROLE_PATTERN, pattern))
     bound: Dict[str, List[str]] = defaultdict(list)
     gone: Set[str] = set()
     for candidate in candidates:

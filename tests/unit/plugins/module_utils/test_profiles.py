@@ -199,6 +199,17 @@ def test_a_profile_that_is_rare_in_each_pattern() -> None:
     assert site.profiles() == {"editor": ["inventory", "billing"], "reader": ["inventory", "orders", "billing"]}
 
 
+def test_schemas_that_all_have_patterns_of_their_own() -> None:
+    site = Site()
+    for schema, name in (("inventory", "inventory-reader"), ("orders", "orders_reader"), ("billing", "reader.billing")):
+        site.schema(schema)
+        site.role(name, schema, "SELECT")
+    found = site.suggested().manifest
+    assert "role_pattern" not in found
+    assert [item.get("role_pattern") for item in found["schemas"]] == [None, "{schema}_{profile}", "{profile}.{schema}"]
+    assert site.profiles(4) == {}
+
+
 def test_the_pattern_that_covers_most_roles_wins() -> None:
     site = two("{profile}_{schema}")
     for schema in ("a", "b", "c"):
@@ -419,7 +430,7 @@ def flat_reasons() -> Iterable[Any]:
     yield owner, "it owns a schema, or default privileges of it are declared"
     yield taken, "a rule takes something away from it"
     yield undeclared, "the schema orders is not in schemas"
-    yield other_name, "the name of its schema orders is not in its name, or nothing else is"
+    yield other_name, "the name of its schema orders is not in its name"
     yield other_shape, "it differs from inventory_reader in its privileges on tables"
 
 
@@ -437,6 +448,13 @@ def test_reasons(change: Any, reason: str) -> None:
     assert site.profiles()["reader"][-2:] == ["one", "two"]
     with_role = [item["name"] for item in site.suggested().manifest["roles"]]
     assert "orders_reader" in with_role or "orderreader" in with_role
+
+
+def test_roles_called_like_their_schemas() -> None:
+    assert (
+        two("{schema}").reason("orders")
+        == "its name is that of its schema orders alone, which leaves none for a profile"
+    )
 
 
 def test_a_role_alone_with_its_shape() -> None:

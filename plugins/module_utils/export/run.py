@@ -113,7 +113,8 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
         from .files import look, put
 
         written = put(module, dest, result["yaml"], look(dest))
-        result.update(changed=written["changed"], dest=dest)
+        # Not the path itself, which Ansible would take as a request to describe the file.
+        result["changed"] = written["changed"]
         if module._diff:
             result["diff"] = [written["diff"]]
     return _fitting(module, result, dest)

@@ -101,7 +101,8 @@ def test_the_common_file_options_count(db: Database, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "word"), [("access.yml", "absolute"), ("{folder}", "no file"), ("{folder}/no/x", "no folder"), ("{link}", "link")]
+    ("path", "word"),
+    [("access.yml", "absolute"), ("{folder}", "no file"), ("{folder}/no/x", "no folder"), ("{link}", "link")],
 )
 def test_a_file_that_cannot_be(db: Database, tmp_path: Path, path: str, word: str) -> None:
     link = tmp_path / "link"
@@ -130,7 +131,9 @@ def test_a_file_that_cannot_be(db: Database, tmp_path: Path, path: str, word: st
 def test_options_that_make_no_sense(db: Database, options: dict[str, Any], path: str | None, word: str) -> None:
     for check in (True, False):
         result = db.run_export(check=check, **options)
-        assert (result.failed, result.error_code, result.problems[0]["path"]) == (True, "manifest_invalid", path), result
+        assert (result.failed, result.error_code, result.problems[0]["path"]) == (True, "manifest_invalid", path), (
+            result
+        )
         assert word in result.text
 
 
@@ -230,7 +233,10 @@ def test_a_secret_of_the_run_in_a_comment_stays_out(db: Database) -> None:
     result = db.run_export(login_password="hush-hush-hush")
     assert "hush-hush" not in str(result)
     assert "****" not in str(result)
-    assert {(item["kind"], item["reason"]) for item in result["skipped"]} == {("comment", "secret"), ("config", "secret")}
+    assert {(item["kind"], item["reason"]) for item in result["skipped"]} == {
+        ("comment", "secret"),
+        ("config", "secret"),
+    }
 
 
 def test_a_result_that_is_too_large_leaves_the_manifest_to_the_file(db: Database, tmp_path: Path) -> None:

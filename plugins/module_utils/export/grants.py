@@ -6,7 +6,7 @@
 
 """Privileges on objects as rules: a wildcard where a role holds something everywhere, else each object by its name.
 
-Objects that are alike come as one group, so the cost grows with the number of different ACLs, and with that of the rules.
+Objects that are alike come as one group, so the cost grows with the number of different ACLs and of rules.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CATALOGS = {
 
 _NONE: Held = {}
 
-_INFORMATION_SCHEMA = "information_schema"
+_INFORMATION_SCHEMA: str = "information_schema"
 
 
 def held_by(acl: Acl, owner: int) -> Dict[int, Dict[str, bool]]:
@@ -61,7 +61,7 @@ def _initially(acl: Acl) -> Dict[int, Dict[str, bool]]:
 
 
 def _by_initdb(group: Group, schema: Optional[str], item: Object) -> Optional[Dict[int, Dict[str, bool]]]:
-    """What initdb gave on the information schema, which it makes too late for pg_init_privs (information_schema.sql)."""
+    """What initdb gave on the information schema, which it makes too late for pg_init_privs."""
     if not group.acl.explicit:
         return None  # it gave nothing, and nobody has taken anything since
     if group.kind == "schema":
@@ -159,8 +159,13 @@ class Grants:
         builtin = held_by(default_acl(group.kind, group.owner, self._version), group.owner)
         if held_by(group.acl, group.owner) != builtin:
             said.skipped.append(
-                Skipped("grant", None, {"type": "language", "name": name}, "an untrusted language takes no grants",
-                        "untrusted_language")
+                Skipped(
+                    "grant",
+                    None,
+                    {"type": "language", "name": name},
+                    "an untrusted language takes no grants",
+                    "untrusted_language",
+                )
             )
 
     # ---- one object after the other

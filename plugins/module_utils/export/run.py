@@ -39,7 +39,7 @@ LARGEST_RESULT = 500_000
 class ExportModule(Module):
     """The module's edge to Ansible. There is no manifest in its arguments."""
 
-    OPTIONS = {**CONNECTION_OPTIONS, **EXPORT_OPTIONS}
+    OPTIONS: Mapping[str, Any] = {**CONNECTION_OPTIONS, **EXPORT_OPTIONS}
     UNSEEN = frozenset({"schemas", "roles", "ignore_roles"})
 
     def judge(self) -> None:
@@ -59,8 +59,7 @@ class ExportModule(Module):
         if judge.problems or fields is None:
             raise ManifestInvalid(judge.problems)
         given = {
-            name: None if fields[name] is None else tuple(item.value for item in fields.items(name))
-            for name in options
+            name: None if fields[name] is None else tuple(item.value for item in fields.items(name)) for name in options
         }
         return Choice(given["schemas"], given["roles"], given["ignore_roles"] or ())
 
@@ -131,9 +130,7 @@ def _suggested(flat: Flat, params: Mapping[str, Any]) -> Tuple[Dict[str, Any], L
     return found.manifest, [role._asdict() for role in found.flat]
 
 
-def _result(
-    state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List[Dict[str, Any]]
-) -> Dict[str, Any]:
+def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List[Dict[str, Any]]) -> Dict[str, Any]:
     server = state.server
     return {
         "changed": False,

@@ -6,7 +6,7 @@
 
 """Privileges on objects as rules: a wildcard where a role holds something everywhere, else each object by its name.
 
-Objects that are alike come as one group, so the cost grows with the number of different ACLs, and with that of the rules.
+Objects that are alike come as one group, so the cost grows with the number of different ACLs and of rules.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _CATALOGS = {
 
 _NONE: Held = {}
 
+_INFORMATION_SCHEMA: str = "information_schema"
+
 
 def held_by(acl: Acl, owner: int) -> Dict[int, Dict[str, bool]]:
     """What everybody but the owner holds, by grantee. A privilege counts once, whoever gave it."""
@@ -56,6 +58,17 @@ def _initially(acl: Acl) -> Dict[int, Dict[str, bool]]:
     """What an initial ACL gave. Its owner at that time is whoever gave to itself."""
     owners = {entry.grantee for entry in acl.entries if entry.grantee == entry.grantor}
     return {grantee: held for grantee, held in held_by(acl, -1).items() if grantee not in owners}
+
+
+def _by_initdb(group: Group, schema: Optional[str], item: Object) -> Optional[Dict[int, Dict[str, bool]]]:
+    """What initdb gave on the information schema, which it makes too late for pg_init_privs."""
+    if not group.acl.explicit:
+        return None  # it gave nothing, and nobody has taken anything since
+    if group.kind == "schema":
+        return {PUBLIC_OID: {"USAGE": False}} if item.name == _INFORMATION_SCHEMA else None
+    if schema == _INFORMATION_SCHEMA and _CATALOGS[group.kind] == "pg_class" and group.column is None:
+        return {PUBLIC_OID: {"SELECT": False}}
+    return None
 
 
 class Said(NamedTuple):
@@ -146,8 +159,13 @@ class Grants:
         builtin = held_by(default_acl(group.kind, group.owner, self._version), group.owner)
         if held_by(group.acl, group.owner) != builtin:
             said.skipped.append(
-                Skipped("grant", None, {"type": "language", "name": name}, "an untrusted language takes no grants",
-                        "untrusted_language")
+                Skipped(
+                    "grant",
+                    None,
+                    {"type": "language", "name": name},
+                    "an untrusted language takes no grants",
+                    "untrusted_language",
+                )
             )
 
     # ---- one object after the other
@@ -163,11 +181,11 @@ class Grants:
         if group.column is None:
             builtin = held_by(default_acl(group.kind, group.owner, self._version), group.owner)
         schema = None if group.schema is None else self._state.schemas[group.schema].name
-        if held == builtin and not unchanged and not self._extras.initial:
-            return
         for item in group.members.objects():
             initial = self._extras.initial.get((catalog, item.oid, group.column))
-            before = builtin if initial is None else _initially(initial)
+            before = _by_initdb(group, schema, item) if initial is None else _initially(initial)
+            if before is None:
+                before = builtin
             if held == before and not unchanged:
                 continue
             for grantee in sorted({*held, *before} - {group.owner}):

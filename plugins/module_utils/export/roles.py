@@ -61,7 +61,9 @@ class Attributes:
 
     def _expressible(self, role: Role) -> bool:
         if role.valid_until != INFINITY and written(role.valid_until) is None:
-            self._skip("role", role, "a valid_until outside the years 1 to 9999, so the role is external", "valid_until")
+            self._skip(
+                "role", role, "a valid_until outside the years 1 to 9999, so the role is external", "valid_until"
+            )
             return False
         if role.connection_limit < -1:
             self._skip("role", role, "a connection limit below -1, so the role is external", "connection_limit")

@@ -385,6 +385,15 @@ def test_a_schemas_name_within_a_word_is_no_placeholder() -> None:
     assert site.suggested().manifest["profiles"]["job"]["config"] == {"application_name": "{schema}-apply"}
 
 
+def test_settings_never_become_templates() -> None:
+    site = Site()
+    for schema in ("inventory", "orders"):
+        site.schema(schema)
+        site.role(f"{schema}_job", schema, "SELECT", config={"application_name": f"{{{schema}}}"})
+    assert site.profiles() == {}
+    assert site.reason("orders_job").startswith("no other role has its shape")
+
+
 def test_settings_that_only_look_like_the_schemas_name() -> None:
     site = Site()
     for schema in ("public", "orders"):

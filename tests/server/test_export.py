@@ -43,7 +43,7 @@ def test_a_role_comes_out_with_what_differs_from_the_default(db: Database, tmp_p
         "CREATE ROLE app LOGIN CREATEDB NOINHERIT CONNECTION LIMIT 0 VALID UNTIL '2031-02-03 04:05:06.7+02'",
         "COMMENT ON ROLE app IS 'Order service: it''s \"live\"'",
         "ALTER ROLE app SET search_path = \"$user\", 'A b', public",
-        "ALTER ROLE app SET work_mem = '8MB'",
+        "ALTER ROLE app SET work_mem = '8MB'; ALTER ROLE app SET password_encryption = 'md5'",
     )
     result = db.export(tmp_path)
     assert roles(result)["plain"] == {}
@@ -54,7 +54,7 @@ def test_a_role_comes_out_with_what_differs_from_the_default(db: Database, tmp_p
         "inherit": False,
         "connection_limit": 0,
         "valid_until": "2031-02-03T02:05:06.700000Z",
-        "config": {"search_path": '"$user", "A b", public', "work_mem": "8MB"},
+        "config": {"password_encryption": "md5", "search_path": '"$user", "A b", public', "work_mem": "8MB"},
     }
     # The owner of the schema public: somebody else looks after it.
     owner = "postgres" if db.version < 15 else "pg_database_owner"

@@ -14,7 +14,7 @@ from collections import defaultdict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..manifest.model import INFINITY, Instant
-from ..manifest.settings import declared, elements, fold, holds, parameter_name, shown
+from ..manifest.settings import declared, elements, fold, holds, is_custom, parameter_name, shown
 from ..manifest.texts import Refused
 from ..policy import ATTRIBUTE_DEFAULTS
 from ..setting_checks import can_be_set
@@ -25,7 +25,7 @@ from .names import Roles, fits
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
-#: Settings that most likely hold a secret, by their names.
+#: Settings of extensions and applications that most likely hold a secret, by their names.
 _SECRET = re.compile(r"secret|passw|token|credential|(?:private|api|encryption|access|signing)[._]?key", re.IGNORECASE)
 
 
@@ -99,7 +99,7 @@ class Attributes:
         return found
 
     def _setting_refused(self, name: str, value: str) -> Optional[str]:
-        if _SECRET.search(name) or self._leaks(value):
+        if (is_custom(name) and _SECRET.search(name)) or self._leaks(value):
             return "secret"
         try:
             key = parameter_name(name)

@@ -136,9 +136,9 @@ def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List
         "changed": False,
         "manifest": manifest,
         "yaml": to_yaml(manifest),
-        "skipped": [_readable(item._asdict()) for item in flat.skipped],
+        "not_exported": [_readable(item._asdict()) for item in flat.skipped],
         "flat_roles": flat_roles,
-        "summary": {**counts(manifest), "skipped": len(flat.skipped)},
+        "summary": {**counts(manifest), "not_exported": len(flat.skipped)},
         "server": {
             "version": server.full_version,
             "database": server.database,

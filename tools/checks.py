@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import runpy
 import shutil
 import signal
@@ -32,6 +33,7 @@ import companions
 import environments
 import pythons
 import tree
+import website
 from layout import BUILD, NAME, NAMESPACE, ROOT, locked
 
 #: The oldest ansible-core that meta/runtime.yml promises, and the Pythons that its controller runs on.
@@ -274,7 +276,7 @@ def lint(job: Job) -> None:
         # Outside of Ansible's tree the collection is not there to be seen.
         *(
             ((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT)
-            for folder in ("tests/server", "tests/fuzz", "tests/bench")
+            for folder in ("tests/server", "tests/fuzz", "tests/bench", "tests/site")
         ),
     ]
     failed = []
@@ -329,7 +331,7 @@ def build(job: Job) -> Path:
 
 
 def docs(job: Job) -> None:
-    """The documentation as HTML in `.build/docs/html`, every warning an error."""
+    """The documentation as HTML in `.build/docs/html`, every warning an error; its links, and how it looks in a browser."""
     tools = job.environment("docs")
     collection = tree.refresh(job.name)
     variables = {
@@ -341,7 +343,7 @@ def docs(job: Job) -> None:
     output = BUILD / "docs"
     reference = output / "source" / "reference"
     shutil.rmtree(output, ignore_errors=True)
-    shutil.copytree(collection / "docs", output / "source", ignore=shutil.ignore_patterns("docsite"))
+    website.lay_out(collection, output / "source", repository(collection))
     reference.mkdir()
     job.run(
         *(tools / "antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error"),
@@ -354,6 +356,21 @@ def docs(job: Job) -> None:
         cwd=output,
         env=variables,
     )
+    browser, lacking = companions.chromium(job.log)
+    if lacking:
+        # Its tests say so as well: skipped, or with `CI=true` failed.
+        job.say(lacking)
+    found = {"RECONCILE_SITE": str(output / "html"), "RECONCILE_BROWSER": str(browser or "")}
+    found["RECONCILE_BROWSER_LIBRARIES"] = companions.library_path(browser) if browser else ""
+    pytest(job, job.environment("dev"), "tests/site", env=found)
+
+
+def repository(collection: Path) -> str:
+    """Where galaxy.yml says that the collection's files can be read."""
+    found = re.search(r"^repository: (\S+)$", (collection / "galaxy.yml").read_text(encoding="utf-8"), re.M)
+    if not found:
+        raise Failed("galaxy.yml names no repository")
+    return found[1]
 
 
 def demo(job: Job) -> None:

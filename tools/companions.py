@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tests use beside Ansible and PostgreSQL: other collections, and the programs `pass` and PgBouncer."""
+"""What the tests use beside Ansible and PostgreSQL: other collections, and the programs `pass`, PgBouncer and Chromium."""
 
 from __future__ import annotations
 
@@ -106,8 +106,37 @@ def pgbouncer(log: TextIO) -> tuple[Path | None, str]:
     return program, ""
 
 
-def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bool = False) -> None:
-    """Unpack a package into a folder, with `libraries` also those that it needs and this machine lacks."""
+def chromium(log: TextIO) -> tuple[Path | None, str]:
+    """A browser without a screen, or why there is none. Debian's package with the libraries that are not installed is
+    unpacked below `.build`; they lie in `usr/lib`, and some of them in folders there (`library_path`).
+    """
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
+        if installed := shutil.which(name):
+            return Path(installed), ""
+    folder = BUILD / "companions" / "chromium"
+    program = folder / "usr" / "lib" / "chromium" / "chromium-headless-shell"
+    with locked("companions"):
+        if not program.is_file():
+            if not shutil.which("apt-get") or not shutil.which("dpkg"):
+                return None, "Chromium is not installed, and there is no apt-get to fetch it"
+            try:
+                # The other package has what ICU knows of languages, without which the browser does not start.
+                _fetch_debian_package("chromium-headless-shell", folder, log, libraries=True, beside="chromium-common")
+            except (OSError, subprocess.CalledProcessError) as error:
+                return None, f"Chromium is not installed, and could not be fetched: {error}"
+    return program, ""
+
+
+def library_path(program: Path) -> str:
+    """LD_LIBRARY_PATH of a program that was unpacked below `.build`; empty for an installed one."""
+    if BUILD not in program.parents:
+        return ""
+    libraries = next(parent for parent in program.parents if parent.name == "usr") / "lib"
+    return os.pathsep.join(sorted({str(path.parent) for path in libraries.rglob("*.so*")}))
+
+
+def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bool = False, beside: str = "") -> None:
+    """Unpack a package into a folder, with `libraries` also those that it needs and this machine lacks, and one `beside`."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
 
@@ -126,11 +155,18 @@ def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bo
             run("apt-get", "--quiet", "download", name)
         archive = next(Path(scratch).glob("*.deb")).name
         run("dpkg", "-x", archive, "made")
-        needed = re.findall(r"(?:^|, )(lib[^\s,|]*)", ask("dpkg-deb", "-f", archive, "Depends")) if libraries else []
-        for library in needed:
-            if " installed" in ask("dpkg-query", "-W", "-f", "${Status}", library):
-                continue
-            run("apt-get", "--quiet", "download", library)
-            run("dpkg", "-x", next(Path(scratch).glob(f"{library}_*.deb")).name, "made")
+        if beside:
+            run("apt-get", "--quiet", "download", beside)
+            run("dpkg", "-x", next(Path(scratch).glob(f"{beside}_*.deb")).name, "made")
+        fetched: set[str] = set()
+        waiting = [archive] if libraries else []
+        while waiting:
+            for library in re.findall(r"(?:^|, )(lib[^\s,|:]*)", ask("dpkg-deb", "-f", waiting.pop(), "Depends")):
+                if library in fetched or " installed" in ask("dpkg-query", "-W", "-f", "${Status}", library):
+                    continue
+                fetched.add(library)
+                run("apt-get", "--quiet", "download", library)
+                waiting.append(next(Path(scratch).glob(f"{library}_*.deb")).name)
+                run("dpkg", "-x", waiting[-1], "made")
         shutil.rmtree(folder, ignore_errors=True)
         (Path(scratch) / "made").rename(folder)

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The built documentation as a reader finds it: one click from the start, and readable on a phone and a large screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from browser import Browser
+from links import Page
+
+#: Narrow is a small phone, wide a usual desktop.
+NARROW, WIDE = 360, 1600
+
+#: Whom the start page is for, and the page that each of them begins with.
+DOORS = {
+    "a newcomer": "quickstart.html",
+    "an administrator of AWX": "role-reconcile.html",
+    "a DBA": "what-is-managed.html",
+    "a contributor": "contributing.html",
+}
+
+#: How far the page reaches beyond the window, and what sticks out of it most. What scrolls by itself may be wider.
+OVERFLOW = """
+(() => {
+  const over = document.documentElement.scrollWidth - window.innerWidth;
+  if (over <= 0) return '';
+  const scrolls = e => { for (; e; e = e.parentElement) if (/auto|scroll|hidden/.test(getComputedStyle(e).overflowX)) return true; };
+  const out = [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > window.innerWidth && !scrolls(e));
+  return `${over} px: ` + out.slice(-3).map(e => e.outerHTML.slice(0, 120)).join(' ... ');
+})()
+"""
+
+#: Texts whose contrast with what lies behind them is below what WCAG asks of large text (3:1).
+PALE = """
+(() => {
+  const parse = c => c.match(/[\\d.]+/g).map(Number);
+  const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+                       return .2126 * r + .7152 * g + .0722 * b; };
+  const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+                        if (c.length < 4 || c[3] > .9) return c.slice(0, 3); } return [255, 255, 255]; };
+  const found = new Set();
+  for (const e of document.querySelectorAll('article p, article li, article td, article th, article code, article pre span, article a')) {
+    if (![...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim()) || !e.offsetParent) continue;
+    const [a, b] = [light(parse(getComputedStyle(e).color).slice(0, 3)), light(behind(e))];
+    const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    if (ratio < 3) found.add(`${ratio.toFixed(1)}: ${e.outerHTML.slice(0, 100)}`);
+  }
+  return [...found].slice(0, 5);
+})()
+"""
+
+
+def _pages(site: Path) -> list[Path]:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 20
+    return pages
+
+
+@pytest.mark.parametrize(("reader", "page"), DOORS.items())
+def test_everybody_is_one_click_away(site: Path, reader: str, page: str) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    article = text[text.index("<article") : text.index("</article>")]
+    assert page in Page(article).links, f"the start page has no link for {reader}"
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_pages_are_readable(site: Path, browser: Browser, width: int, dark: bool) -> None:
+    problems = []
+    for page in _pages(site):
+        browser.visit(page, width, dark=dark)
+        name = page.relative_to(site)
+        problems += [f"{name}: {trouble}" for trouble in browser.trouble()]
+        if over := browser.evaluate(OVERFLOW):
+            problems.append(f"{name}: wider than the window by {over}")
+        problems += [f"{name}: pale text {pale}" for pale in browser.evaluate(PALE)]
+    assert not problems, "\n".join(problems)
+
+
+def test_the_theme_can_be_switched(site: Path, browser: Browser) -> None:
+    browser.visit(site / "index.html", WIDE)
+    colour = "getComputedStyle(document.body).backgroundColor"
+    before = browser.evaluate(colour)
+    seen = set()
+    for _turn in range(3):
+        browser.evaluate("[...document.querySelectorAll('.theme-toggle')].find(e => e.offsetParent).click()")
+        seen.add(browser.evaluate(colour))
+    assert len(seen | {before}) == 2
+
+
+def test_the_menu_opens_on_a_phone(site: Path, browser: Browser) -> None:
+    browser.visit(site / "index.html", NARROW)
+    left = "document.querySelector('.sidebar-drawer').getBoundingClientRect().left"
+    assert browser.evaluate(left) < 0
+    browser.evaluate("document.querySelector('label.nav-overlay-icon').click()")
+    browser.evaluate("new Promise(done => setTimeout(done, 600))")
+    assert browser.evaluate(left) == 0
+
+
+def test_the_browser_tells_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
+    """The checks above, on a page that has each fault."""
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<!doctype html><script>fail()</script><img src='http://127.0.0.1:9/x.png'><article style='width: 500px'>"
+        "<p style='color: #ccc; background: #fff'>pale</p></article>",
+        encoding="utf-8",
+    )
+    browser.visit(page, NARROW)
+    trouble = "\n".join(browser.trouble())
+    assert "fail is not defined" in trouble and "asks for http://127.0.0.1:9/x.png" in trouble
+    assert "px" in browser.evaluate(OVERFLOW)
+    assert len(browser.evaluate(PALE)) == 1

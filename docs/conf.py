@@ -29,6 +29,7 @@ html_theme = "furo"
 html_show_sphinx = False
 html_use_smartypants = False
 html_copy_source = False
+html_use_index = False
 html_static_path = ["_static"]
 html_css_files = ["dark.css", "site.css"]
 pygments_style = "a11y-high-contrast-light"

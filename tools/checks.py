@@ -351,6 +351,7 @@ def docs(job: Job) -> None:
         cwd=collection,
         env=variables,
     )
+    website.trim(reference)
     job.run(
         *(tools / "sphinx-build", "-W", "--keep-going", "-n", "-q", "-b", "html", output / "source", output / "html"),
         cwd=output,

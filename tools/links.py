@@ -140,8 +140,11 @@ def site(folder: Path) -> dict[str, Page]:
     return {path.relative_to(folder).as_posix(): Page(path.read_text(encoding="utf-8")) for path in found}
 
 
-def html_problems(folder: Path, start: str = "index.html", apart: Iterable[str] = ("404.html",)) -> list[str]:
-    """Links and files of a built site that are not there, what it loads from elsewhere, and pages no link leads to."""
+def html_problems(folder: Path, start: str = "index.html", apart: Iterable[str] = ("search.html",)) -> list[str]:
+    """Links and files of a built site that are not there, what it loads from elsewhere, and pages no link leads to.
+
+    `apart` are pages that are reached in other ways, as that of the search.
+    """
     pages = site(folder)
     problems, ways = [], {name: set[str]() for name in pages}
     for name, page in pages.items():

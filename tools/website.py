@@ -49,6 +49,18 @@ def lay_out(root: Path, target: Path, repository: str) -> None:
         (target / page).write_text(for_site(text, source, every, repository), encoding="utf-8")
 
 
+def trim(reference: Path) -> None:
+    """Takes off the module reference what this site has no use for: tables of contents, which the theme has beside each
+    page, and an index of environment variables where there are none.
+    """
+    for page in reference.glob("*.rst"):
+        text = page.read_text(encoding="utf-8")
+        if "No environment variables have been defined." in text:
+            page.unlink()
+        else:
+            page.write_text(re.sub(r"^\.\. contents::.*\n(?:   .*\n)*", "", text, flags=re.M), encoding="utf-8")
+
+
 def for_site(text: str, source: str, every: dict[str, str], repository: str) -> str:
     """A page's text with its relative links as the site needs them. Blocks of code stay as they are."""
     lines, fence = [], ""

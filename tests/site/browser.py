@@ -120,7 +120,7 @@ class Browser:
         for event in self._events:
             parameters = event["params"]
             if event["method"] == "Runtime.exceptionThrown":
-                found.append(json.dumps(parameters["exceptionDetails"])[:500])
+                found.append(json.dumps(parameters["exceptionDetails"])[:2000])
             elif event["method"] == "Log.entryAdded" and parameters["entry"]["level"] == "error":
                 found.append(parameters["entry"]["text"])
             elif event["method"] == "Network.requestWillBeSent":

@@ -67,6 +67,11 @@ def test_everybody_is_one_click_away(site: Path, reader: str, page: str) -> None
     assert page in Page(article).links, f"the start page has no link for {reader}"
 
 
+def test_the_theme_is_content(site: Path) -> None:
+    """The theme writes what it does not like onto the page, and the build goes on."""
+    assert [page.name for page in _pages(site) if "ERROR: " in page.read_text(encoding="utf-8")] == []
+
+
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_pages_are_readable(site: Path, browser: Browser, width: int, dark: bool) -> None:

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 import yaml
 from harness import CHECKOUT
 
-#: What a manifest consists of.
-SECTIONS = frozenset(json.loads((CHECKOUT / "docs/manifest.schema.json").read_text(encoding="utf-8"))["properties"])
+#: What a manifest consists of, and the option that pages show beside it.
+SECTIONS = frozenset(
+    {*json.loads((CHECKOUT / "docs/manifest.schema.json").read_text(encoding="utf-8"))["properties"], "assume_roles"}
+)
 
 REGISTER = Path(__file__).with_name("documented_examples.yml")
 
@@ -28,7 +30,7 @@ _FENCE = re.compile(r"^( *)```ya?ml[^\n]*\n(.*?)^ *```", re.M | re.S)
 
 #: How an object is made that a rule names. A routine's name has its arguments.
 _MADE = {
-    "table": "CREATE TABLE {} (id int, name text)",
+    "table": "CREATE TABLE {} ({})",
     "view": "CREATE VIEW {} AS SELECT 1 AS id",
     "materialized_view": "CREATE MATERIALIZED VIEW {} AS SELECT 1 AS id",
     "sequence": "CREATE SEQUENCE {}",
@@ -119,17 +121,19 @@ def world(manifest: dict[str, Any]) -> list[str]:
     for name, schema in schemas.items():
         for profile in schema.get("profiles", []):
             rules = manifest.get("profiles", {}).get(profile, {}).get("grants", [])
-            objects += [{**rule["object"], "schema": name} for rule in rules]
+            objects += [{**rule["object"], "schema": name} for rule in rules if rule["object"]["type"] != "schema"]
     for rule in manifest.get("default_privileges", []):
         objects.append({"type": "schema", "name": rule.get("schema")})
     names = [one["name"] if one["type"] == "schema" else one.get("schema") for one in objects if one.get("name") or one.get("schema")]
     for name in dict.fromkeys([*schemas, *names]):
         if name and not re.match(r"pg_|public$|information_schema$", name):
             made.append(f"CREATE SCHEMA {quoted(name)}")
+    columns = sorted({"id", *(column for rule in manifest.get("grants", []) for column in rule.get("columns", []))})
+    table = ", ".join(f"{quoted(column)} text" for column in columns)
     for kind, schema, name in dict.fromkeys((one["type"], one.get("schema"), one.get("name")) for one in objects):
         if schema and name and "*" not in name:
             if kind in _MADE:
-                made.append(_MADE[kind].format(f"{quoted(schema)}.{quoted(name)}"))
+                made.append(_MADE[kind].format(f"{quoted(schema)}.{quoted(name)}", table))
             elif kind in ("function", "procedure"):
                 routine, _, rest = name.partition("(")
                 made.append(f"CREATE FUNCTION {quoted(schema)}.{quoted(routine)}({rest} RETURNS int LANGUAGE sql AS 'SELECT 1'")

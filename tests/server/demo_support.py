@@ -123,10 +123,17 @@ SELECT o.kind, o.schema::text, o.name::text, o.col::text, pg_get_userbyid(o.owne
   FROM ({{sources}}) AS o(kind, schema, name, col, owner, acl) WHERE o.kind IS NOT NULL
 """
 
+# Where an owner has no row the built-in default counts: the lack of a row and one that says the same are equal.
+_LETTERS = "('r', 'r'), ('S', 's'), ('f', 'f'), ('T', 'T'), ('n', 'n')"
 _DEFAULTS = f"""
-SELECT pg_get_userbyid(d.defaclrole)::text, coalesce(n.nspname, '')::text, d.defaclobjtype::text, {_WHO}, e.privilege_type,
-       bool_or(e.is_grantable)::text
-  FROM pg_default_acl AS d LEFT JOIN pg_namespace AS n ON n.oid = d.defaclnamespace, aclexplode(d.defaclacl) AS e
+SELECT d.owner::text, d.schema::text, d.kind, {_WHO}, e.privilege_type, bool_or(e.is_grantable)::text
+  FROM (SELECT pg_get_userbyid(defaclrole), n.nspname, defaclobjtype::text, defaclacl
+          FROM pg_default_acl JOIN pg_namespace AS n ON n.oid = defaclnamespace
+        UNION ALL
+        SELECT r.rolname, '', k.kind, coalesce(a.defaclacl, acldefault(k.letter::"char", r.oid))
+          FROM pg_roles AS r CROSS JOIN (VALUES {{letters}}) AS k(kind, letter)
+          LEFT JOIN pg_default_acl AS a ON a.defaclrole = r.oid AND a.defaclnamespace = 0 AND a.defaclobjtype::text = k.kind
+       ) AS d(owner, schema, kind, acl), aclexplode(d.acl) AS e
  GROUP BY 1, 2, 3, 4, 5
 """
 
@@ -152,6 +159,7 @@ def facts(db: Database) -> set[Fact]:
         for key, grantable in (entries or {}).items():
             who, privilege = key.split("\x01")
             found.add(Fact("grant", who, place, privilege, f"grantable={grantable}"))
-    for owner, schema, letter, who, privilege, grantable in db.query(_DEFAULTS):
+    letters = _LETTERS + (", ('L', 'L')" if db.version >= 18 else "")
+    for owner, schema, letter, who, privilege, grantable in db.query(_DEFAULTS.format(letters=letters)):
         found.add(Fact("default", who, (owner, schema, letter, ""), privilege, f"grantable={grantable}"))
     return found

@@ -147,7 +147,8 @@ REVOKE USAGE ON SEQUENCE hist.s FROM hist_owner;
 GRANT USAGE ON SEQUENCE hist.s, hist.u_id_seq TO writer WITH GRANT OPTION;
 GRANT SELECT ON SEQUENCE hist.s2 TO reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA "My Schema" TO "Łucja";
-GRANT INSERT ON "My Schema"."*" TO "Łucja";
+GRANT INSERT ON nameless."*" TO "Łucja";
+GRANT SELECT ON "none of your {{ business }}".t TO reader;
 GRANT UPDATE ("x,y") ON "My Schema"."a.b" TO "yes";
 GRANT INSERT ("true", "1e3") ON "on"."null" TO "null";
 GRANT ALL ON "schema ""quoted"": it's #1"."t""'`$" TO "a: b #c";
@@ -156,7 +157,7 @@ GRANT SELECT ON "schema ""quoted"": it's #1"."a name of exactly sixty-three byte
 REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA hist FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hist.f(hist.pair, text[]), hist."odd, ""name"""(double precision, int) TO reader;
 GRANT EXECUTE ON FUNCTION hist.f("My Schema"."Strange, Type", "char", char, timestamptz, interval, numeric, bit varying) TO writer WITH GRANT OPTION;
-GRANT EXECUTE ON FUNCTION hist."F(int)"(int) TO "yes";
+GRANT EXECUTE ON FUNCTION hist."F of"(int) TO "yes";
 GRANT EXECUTE ON PROCEDURE hist.p(int, text) TO "12:30";
 GRANT EXECUTE ON FUNCTION hist.percentile(float8, float8), hist.rows(), hist.total(int), hist.win() TO reader;
 GRANT EXECUTE ON FUNCTION hist.total(int) TO PUBLIC;

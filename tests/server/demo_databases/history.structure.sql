@@ -17,6 +17,12 @@ CREATE SCHEMA "My Schema";
 CREATE SCHEMA "on";
 CREATE SCHEMA "schema ""quoted"": it's #1";
 CREATE SCHEMA empty_one;
+-- Nobody can write a rule for what lies in here.
+CREATE SCHEMA nameless;
+CREATE TABLE nameless."*" (a int);
+CREATE TABLE nameless.plain (a int);
+CREATE SCHEMA "none of your {{ business }}";
+CREATE TABLE "none of your {{ business }}".t (a int);
 
 CREATE TYPE hist.mood AS ENUM ('sad', 'ok');
 CREATE TYPE hist.pair AS (a int, b text);
@@ -37,7 +43,6 @@ CREATE TABLE hist.chain_of_strangers (a int, b int);
 CREATE TABLE hist.empty_acl (a int);
 CREATE TABLE hist."Case" (a int);
 CREATE TABLE hist."case" (a int);
-CREATE TABLE "My Schema"."*" (a int);
 CREATE TABLE "My Schema"."a.b" ("*" int, "x,y" int);
 CREATE TABLE "My Schema"."yes" (a int);
 CREATE TABLE "My Schema"."2026-01-01" (a int);
@@ -55,7 +60,7 @@ CREATE FUNCTION hist.f() RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE FUNCTION hist.f(hist.pair, variadic text[]) RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE FUNCTION hist.f("My Schema"."Strange, Type", "char", char(3), timestamptz, interval day, numeric(3, 1), bit varying)
     RETURNS int LANGUAGE sql AS 'SELECT 1';
-CREATE FUNCTION hist."F(int)"(int) RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION hist."F of"(int) RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE FUNCTION hist."odd, ""name"""(IN a double precision, OUT b int, INOUT c int) LANGUAGE sql AS 'SELECT 1, 1';
 CREATE FUNCTION "on".f(hist.t, hist.t[], hist.mood[]) RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE PROCEDURE hist.p(INOUT a int, b text DEFAULT 'x') LANGUAGE plpgsql AS 'BEGIN a := 1; END';

@@ -74,10 +74,10 @@ SELECT r.rolname::text, 'config here ' || lower(split_part(c, '=', 1)), substr(c
        unnest(s.setconfig) AS c WHERE d.datname = current_database()
 """
 
-# Rows of several grantors count together. A role's own automatic row says that it made another, not who may do what.
+# Rows of several grantors count together.
 _MEMBERS = """
 SELECT pg_get_userbyid(m.roleid)::text, pg_get_userbyid(m.member)::text, {options}
-  FROM pg_auth_members AS m {where} GROUP BY m.roleid, m.member
+  FROM pg_auth_members AS m GROUP BY m.roleid, m.member
 """
 
 _RELATION = """CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' WHEN 'S' THEN 'sequence'
@@ -145,11 +145,10 @@ def facts(db: Database) -> set[Fact]:
     """
     db.sql("SET search_path = pg_catalog")
     found = {Fact("role", role, NOTHING, key, value) for role, key, value in db.query(_ROLES)}
-    options, where = "bool_or(m.admin_option), NULL::bool, NULL::bool", ""
+    options = "bool_or(m.admin_option), NULL::bool, NULL::bool"
     if db.version >= 16:
         options = "bool_or(m.admin_option), bool_or(m.inherit_option), bool_or(m.set_option)"
-        where = "WHERE NOT (m.grantor = 10 AND m.admin_option AND NOT m.inherit_option AND NOT m.set_option)"
-    for group, member, *values in db.query(_MEMBERS.format(options=options, where=where)):
+    for group, member, *values in db.query(_MEMBERS.format(options=options)):
         found.add(Fact("member", member, ("role", "", group, ""), "admin, inherit, set", str(values)))
     sources = [*_ACLS, *([_PARAMETERS] if db.version >= 15 else [])]
     for kind, schema, name, column, owner, entries in db.query(_ENTRIES.format(sources=" UNION ALL ".join(sources))):

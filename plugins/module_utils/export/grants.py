@@ -40,6 +40,16 @@ _CATALOGS = {
     "sequence": "pg_class",
 }
 
+#: The first OID that initdb does not give (FirstNormalObjectId in transam.h).
+_FIRST_NORMAL_OID = 16384
+
+#: What PUBLIC may not read in information_schema from the beginning, beside names that begin with ``_pg_``. PostgreSQL
+#: keeps no initial ACLs for that schema (measured on 14 to 18).
+_NOT_FOR_PUBLIC = frozenset({"sql_parts", "transforms"})
+
+#: So many objects with one fault are listed one by one.
+_SINGLE_ITEMS = 20
+
 _NONE: Held = {}
 
 
@@ -146,8 +156,8 @@ class Grants:
         builtin = held_by(default_acl(group.kind, group.owner, self._version), group.owner)
         if held_by(group.acl, group.owner) != builtin:
             said.skipped.append(
-                Skipped("grant", None, {"type": "language", "name": name}, "an untrusted language takes no grants",
-                        "untrusted_language")
+                Skipped("grant", None, {"type": "language", "schema": None, "name": name, "columns": []},
+                        "an untrusted language takes no grants", "untrusted_language")
             )
 
     # ---- one object after the other
@@ -167,7 +177,7 @@ class Grants:
             return
         for item in group.members.objects():
             initial = self._extras.initial.get((catalog, item.oid, group.column))
-            before = builtin if initial is None else _initially(initial)
+            before = self._unrecorded(group, schema, item, builtin) if initial is None else _initially(initial)
             if held == before and not unchanged:
                 continue
             for grantee in sorted({*held, *before} - {group.owner}):
@@ -180,6 +190,20 @@ class Grants:
                 self._say(said, group, schema, [item], grantee, given)
                 if lost and not self._roles.dangling(grantee):
                     self._say(said, group, schema, [item], grantee, dict.fromkeys(lost, False), present=False)
+
+    @staticmethod
+    def _unrecorded(
+        group: Group, schema: Optional[str], item: Object, builtin: Mapping[int, Held]
+    ) -> Mapping[int, Held]:
+        """What an object without a recorded initial ACL was made with."""
+        if item.oid >= _FIRST_NORMAL_OID or group.column is not None:
+            return builtin
+        if group.kind == "schema":
+            return {PUBLIC_OID: {"USAGE": False}} if item.name == "information_schema" else builtin
+        if schema == "information_schema" and group.kind in ("table", "view"):
+            readable = item.name not in _NOT_FOR_PUBLIC and not item.name.startswith("_pg_")
+            return {PUBLIC_OID: {"SELECT": False}} if readable else builtin
+        return builtin
 
     # ---- many objects at once
 
@@ -249,6 +273,12 @@ class Grants:
     def _columns(self, group: Group, said: Said) -> None:
         """Rules on the columns of ordinary relations."""
         schema = None if group.schema is None else self._state.schemas[group.schema].name
+        own = group.acl.of(group.owner)
+        if own:
+            # A rule for it would count as kept through what an owner has on the table.
+            what = f"{', '.join(in_order(own, group.kind))} on a column that the owner has given to itself"
+            owner = role_name(self._state, group.owner)
+            said.skipped.extend(self._skipped(group, schema, group.members.objects(), owner, what, "owner_privileges"))
         for grantee, held in sorted(held_by(group.acl, group.owner).items()):
             self._say(said, group, schema, group.members.objects, grantee, held)
 
@@ -271,7 +301,7 @@ class Grants:
         objects = items() if callable(items) else items
         if self._roles.dangling(grantee):
             what = f"{', '.join(in_order(held, group.kind))} of a role that no longer exists"
-            said.skipped.append(self._skipped(group, schema, objects, str(grantee), what, "dangling_grantee"))
+            said.skipped.extend(self._skipped(group, schema, objects, str(grantee), what, "dangling_grantee"))
             return
         if not self._roles.speakable(grantee):
             return  # the role itself is reported, or somebody told to leave it alone
@@ -281,9 +311,7 @@ class Grants:
             if why is not None:
                 what = f"{', '.join(sorted(held))} on {group.kind.replace('_', ' ')} {item.label}"
                 if grantee == PUBLIC_OID or not present:
-                    said.skipped.append(
-                        self._skipped(group, schema, [item], role_name(self._state, grantee), what, why)
-                    )
+                    said.skipped.extend(self._skipped(group, schema, [item], role_name(self._state, grantee), what, why))
                 else:
                     said.unspeakable.append(f"{self._roles.name(grantee)} has {what}")
                 continue
@@ -326,20 +354,21 @@ class Grants:
         schema = None if group.schema is None else self._state.schemas[group.schema].name
         what = f"{', '.join(in_order(lost, group.kind))} that the owner has taken from itself"
         owner = role_name(self._state, group.owner)
-        said.skipped.append(self._skipped(group, schema, group.members.objects(), owner, what, "owner_privileges"))
+        said.skipped.extend(self._skipped(group, schema, group.members.objects(), owner, what, "owner_privileges"))
 
     def _skipped(
         self, group: Group, schema: Optional[str], objects: Sequence[Object], role: Optional[str], what: str, why: str
-    ) -> Skipped:
-        """An item for some objects of a group: with the name of a single one, else with their number."""
-        about: Dict[str, Any] = {"type": group.kind, "schema": schema}
-        if len(objects) == 1:
-            about["name"] = objects[0].label
-        else:
-            what = f"{what}, on {len(objects)} objects ({objects[0].label}, ...)"
-            about["name"] = None
-        about["columns"] = [] if group.column is None else [group.column]
-        return Skipped("grant", role, about, what, why)
+    ) -> List[Skipped]:
+        """An item for each of some objects of a group; for many of them one, with their number."""
+        columns = [] if group.column is None else [group.column]
+        names: List[Optional[str]] = [item.label for item in objects]
+        if len(objects) > _SINGLE_ITEMS:
+            what = f"{what}, on {len(objects)} objects ({', '.join(item.label for item in objects[:3])}, ...)"
+            names = [None]
+        return [
+            Skipped("grant", role, {"type": group.kind, "schema": schema, "name": name, "columns": columns}, what, why)
+            for name in names
+        ]
 
 
 def _everywhere(parts: Sequence[Held]) -> Dict[str, bool]:

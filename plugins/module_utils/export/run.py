@@ -152,12 +152,18 @@ def _result(
 
 
 def _fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]:
-    """A result that is sure to arrive: what is too much stands in the file alone."""
+    """A result that is sure to arrive: the manifest then stands in the file alone, and long lists are halved until they
+    fit. Without a file nothing is left out, because it would be nowhere.
+    """
     size = len(json.dumps(result))
     if size <= LARGEST_RESULT:
         return result
-    if dest:
-        module.warn(f"{module.where}the manifest is too large for a result (and for AWX): it is in {dest} alone")
-        return {**result, "manifest": {}, "yaml": "", "diff": [], "truncated": True}
-    module.warn(f"{module.where}the result has {size} characters, and AWX drops those over 700,000: use dest")
+    if not dest:
+        module.warn(f"{module.where}the result has {size} characters, and AWX drops those over 700,000: use dest")
+        return result
+    module.warn(f"{module.where}the manifest is too large for a result (and for AWX): it is in {dest} alone")
+    result = {**result, "manifest": {}, "yaml": "", "diff": [], "truncated": True}
+    while len(json.dumps(result)) > LARGEST_RESULT:
+        longest = max(("skipped", "flat_roles"), key=lambda name: len(json.dumps(result[name])))
+        result[longest] = result[longest][: len(result[longest]) // 2]
     return result

@@ -191,8 +191,8 @@ GRANT TEMPORARY ON DATABASE :database TO PUBLIC;
 -- PostgreSQL's own objects and those of extensions.
 GRANT EXECUTE ON FUNCTION pg_catalog.pg_read_file(text) TO lead;
 GRANT EXECUTE ON FUNCTION pg_catalog.pg_ls_dir(text) TO PUBLIC;
-REVOKE EXECUTE ON FUNCTION pg_catalog.pg_sleep(double precision), pg_catalog.version() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION pg_catalog.version() TO reader WITH GRANT OPTION;
+REVOKE EXECUTE ON FUNCTION pg_catalog.pg_sleep(double precision), pg_catalog.pg_client_encoding() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_catalog.pg_client_encoding() TO reader WITH GRANT OPTION;
 GRANT SELECT ON pg_catalog.pg_authid TO lead;
 GRANT SELECT (rolname, rolpassword) ON pg_catalog.pg_authid TO deputy;
 GRANT SELECT (subconninfo) ON pg_catalog.pg_subscription TO deputy;

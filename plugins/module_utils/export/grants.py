@@ -43,14 +43,16 @@ _CATALOGS = {
 #: The first OID that initdb does not give (FirstNormalObjectId in transam.h).
 _FIRST_NORMAL_OID = 16384
 
-#: What PUBLIC may not read in information_schema from the beginning, beside names that begin with ``_pg_``. PostgreSQL
-#: keeps no initial ACLs for that schema (measured on 14 to 18).
-_NOT_FOR_PUBLIC = frozenset({"sql_parts", "transforms"})
+#: What PUBLIC may not read in information_schema from the beginning, beside names that begin with ``_pg_`` (measured on
+#: PostgreSQL 14 to 18).
+_HIDDEN_FROM_PUBLIC = frozenset({"sql_parts", "transforms"})
 
 #: So many objects with one fault are listed one by one.
 _SINGLE_ITEMS = 20
 
 _NONE: Held = {}
+
+_INFORMATION_SCHEMA = "information_schema"
 
 
 def held_by(acl: Acl, owner: int) -> Dict[int, Dict[str, bool]]:
@@ -66,6 +68,18 @@ def _initially(acl: Acl) -> Dict[int, Dict[str, bool]]:
     """What an initial ACL gave. Its owner at that time is whoever gave to itself."""
     owners = {entry.grantee for entry in acl.entries if entry.grantee == entry.grantor}
     return {grantee: held for grantee, held in held_by(acl, -1).items() if grantee not in owners}
+
+
+def _by_initdb(group: Group, schema: Optional[str], item: Object) -> Optional[Dict[int, Dict[str, bool]]]:
+    """What initdb gave on the information schema, which it makes too late for pg_init_privs (information_schema.sql)."""
+    if item.oid >= _FIRST_NORMAL_OID or group.column is not None:
+        return None
+    if group.kind == "schema":
+        return {PUBLIC_OID: {"USAGE": False}} if item.name == _INFORMATION_SCHEMA else None
+    if schema != _INFORMATION_SCHEMA or _CATALOGS[group.kind] != "pg_class":
+        return None
+    hidden = item.name in _HIDDEN_FROM_PUBLIC or item.name.startswith("_pg_")
+    return None if hidden else {PUBLIC_OID: {"SELECT": False}}
 
 
 class Said(NamedTuple):
@@ -173,11 +187,11 @@ class Grants:
         if group.column is None:
             builtin = held_by(default_acl(group.kind, group.owner, self._version), group.owner)
         schema = None if group.schema is None else self._state.schemas[group.schema].name
-        if held == builtin and not unchanged and not self._extras.initial:
-            return
         for item in group.members.objects():
             initial = self._extras.initial.get((catalog, item.oid, group.column))
-            before = self._unrecorded(group, schema, item, builtin) if initial is None else _initially(initial)
+            before = _by_initdb(group, schema, item) if initial is None else _initially(initial)
+            if before is None:
+                before = builtin
             if held == before and not unchanged:
                 continue
             for grantee in sorted({*held, *before} - {group.owner}):
@@ -190,20 +204,6 @@ class Grants:
                 self._say(said, group, schema, [item], grantee, given)
                 if lost and not self._roles.dangling(grantee):
                     self._say(said, group, schema, [item], grantee, dict.fromkeys(lost, False), present=False)
-
-    @staticmethod
-    def _unrecorded(
-        group: Group, schema: Optional[str], item: Object, builtin: Mapping[int, Held]
-    ) -> Mapping[int, Held]:
-        """What an object without a recorded initial ACL was made with."""
-        if item.oid >= _FIRST_NORMAL_OID or group.column is not None:
-            return builtin
-        if group.kind == "schema":
-            return {PUBLIC_OID: {"USAGE": False}} if item.name == "information_schema" else builtin
-        if schema == "information_schema" and group.kind in ("table", "view"):
-            readable = item.name not in _NOT_FOR_PUBLIC and not item.name.startswith("_pg_")
-            return {PUBLIC_OID: {"SELECT": False}} if readable else builtin
-        return builtin
 
     # ---- many objects at once
 

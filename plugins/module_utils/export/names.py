@@ -40,9 +40,15 @@ def routine_fits(label: str, name: str) -> bool:
     return fits(name, "column") and next((read for read, _arguments in split_signature(label)), None) == name
 
 
+#: A pattern for a byte that is not UTF-8 (``connection.accept_any_bytes``): a character that no text can have.
+_STRAY = "[!\x01-\ud7ff]"
+
+
 def escaped(name: str) -> str:
-    """A pattern that matches this name and no other."""
-    return re.sub(r"([*?[])", r"[\1]", name)
+    """A pattern that matches this name and no other, and that a manifest can hold."""
+    return "".join(
+        f"[{char}]" if char in "*?[{" else _STRAY if "\ud800" <= char <= "\udfff" else char for char in name
+    )
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:

@@ -138,7 +138,7 @@ def _result(
         "changed": False,
         "manifest": manifest,
         "yaml": to_yaml(manifest),
-        "skipped": [item._asdict() for item in flat.skipped],
+        "skipped": [_readable(item._asdict()) for item in flat.skipped],
         "flat_roles": flat_roles,
         "summary": {**counts(manifest), "skipped": len(flat.skipped)},
         "server": {
@@ -149,6 +149,13 @@ def _result(
             "executor": state.ref(server.current_user).name,
         },
     }
+
+
+def _readable(value: Any) -> Any:
+    """A value of which every text is valid: a name may hold bytes that are not UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return {name: _readable(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
 
 def _fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]:

@@ -237,3 +237,4 @@ GRANT ALTER SYSTEM ON PARAMETER jit TO PUBLIC;
 -- end
 -- An entry whose grantee went in a way that PostgreSQL knows nothing of.
 UPDATE pg_class SET relacl = relacl || makeaclitem(99999, relowner, 'SELECT', false) WHERE oid = 'hist.dangling'::regclass;
+GRANT SELECT ON information_schema.sql_parts TO reader;

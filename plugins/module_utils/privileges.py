@@ -269,7 +269,7 @@ PROVIDER_ROLES: FrozenSet[str] = frozenset(
 COMMON_NAMES: FrozenSet[str] = frozenset(
     {"anon", "authenticated", "authenticator", "dashboard_user", "pgbouncer", "service_role"}
 )
-PROVIDER_SIGN = "supabase_admin"
+PROVIDER_SIGN: str = "supabase_admin"
 
 
 def is_predefined(role: str) -> bool:

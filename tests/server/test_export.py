@@ -43,18 +43,18 @@ def test_a_role_comes_out_with_what_differs_from_the_default(db: Database, tmp_p
         "CREATE ROLE app LOGIN CREATEDB NOINHERIT CONNECTION LIMIT 0 VALID UNTIL '2031-02-03 04:05:06.7+02'",
         "COMMENT ON ROLE app IS 'Order service: it''s \"live\"'",
         "ALTER ROLE app SET search_path = \"$user\", 'A b', public",
-        "ALTER ROLE app SET work_mem = '8MB'",
+        "ALTER ROLE app SET work_mem = '8MB'; ALTER ROLE app SET password_encryption = 'md5'",
     )
     result = db.export(tmp_path)
     assert roles(result)["plain"] == {}
     assert roles(result)["app"] == {
-        "comment": "Order service: it's \"live\"",
+        "comment": 'Order service: it\'s "live"',
         "login": True,
         "createdb": True,
         "inherit": False,
         "connection_limit": 0,
         "valid_until": "2031-02-03T02:05:06.700000Z",
-        "config": {"search_path": '"$user", "A b", public', "work_mem": "8MB"},
+        "config": {"password_encryption": "md5", "search_path": '"$user", "A b", public', "work_mem": "8MB"},
     }
     # The owner of the schema public: somebody else looks after it.
     owner = "postgres" if db.version < 15 else "pg_database_owner"
@@ -266,7 +266,10 @@ def test_objects_outside_schemas(db: Database, tmp_path: Path) -> None:
     )
     if db.version >= 15:
         db.sql("GRANT SET, ALTER SYSTEM ON PARAMETER work_mem TO r; GRANT SET ON PARAMETER my.own TO r")
-    parameters = [("r", "parameter", None, "my.own", "SET"), ("r", "parameter", None, "work_mem", "SET", "ALTER SYSTEM")]
+    parameters = [
+        ("r", "parameter", None, "my.own", "SET"),
+        ("r", "parameter", None, "work_mem", "SET", "ALTER SYSTEM"),
+    ]
     assert rules(db.export(tmp_path)) == [
         ("r", "database", None, None, "CONNECT", "CREATE", "option"),
         ("r", "language", None, "plpgsql", "USAGE"),
@@ -337,7 +340,7 @@ def test_a_role_that_no_manifest_can_name_is_left_alone(db: Database, tmp_path: 
     assert rules(result) == [("PUBLIC", "table", "s", "t", "INSERT"), ("app", "table", "s", "t", "INSERT")]
     # PUBLIC itself is none of them: what a rule takes from it is taken.
     manifest = {**result["manifest"], "grants": [{**result["manifest"]["grants"][0], "ensure": "absent"}]}
-    assert any('FROM PUBLIC' in text for text in db.converge(manifest, undeclared_grantees="keep").sql)
+    assert any("FROM PUBLIC" in text for text in db.converge(manifest, undeclared_grantees="keep").sql)
 
 
 def test_names_that_are_not_utf8(db: Database, tmp_path: Path) -> None:
@@ -346,7 +349,9 @@ def test_names_that_are_not_utf8(db: Database, tmp_path: Path) -> None:
     db.sql("CREATE ROLE app")
     session = db.connect(dbname=other)
     session.execute("SET client_encoding = 'SQL_ASCII'")
-    session.execute(b'CREATE ROLE "raw_\xe9"; CREATE SCHEMA s; CREATE TABLE s.t (); CREATE SCHEMA u; CREATE TABLE u."t_\xe9" ()')
+    session.execute(
+        b'CREATE ROLE "raw_\xe9"; CREATE SCHEMA s; CREATE TABLE s.t (); CREATE SCHEMA u; CREATE TABLE u."t_\xe9" ()'
+    )
     session.execute(b'GRANT SELECT ON s.t TO "raw_\xe9", app; GRANT SELECT ON u."t_\xe9" TO app')
     try:
         result = db.run_export(login_db=other)
@@ -465,7 +470,9 @@ def test_names_survive_yaml(db: Database, tmp_path: Path) -> None:
         return '"' + name.replace('"', '""') + '"'
 
     for name in NAMES:
-        db.sql(f"CREATE ROLE {quoted(name)}; CREATE SCHEMA {quoted(name)}; CREATE TABLE {quoted(name)}.{quoted(name)} ()")
+        db.sql(
+            f"CREATE ROLE {quoted(name)}; CREATE SCHEMA {quoted(name)}; CREATE TABLE {quoted(name)}.{quoted(name)} ()"
+        )
         db.sql(f"GRANT SELECT ON {quoted(name)}.{quoted(name)} TO {quoted(name)}")
         db.connection.execute(f"COMMENT ON ROLE {quoted(name)} IS '{name.replace(chr(39), chr(39) * 2)}'")
     result = db.export(tmp_path)

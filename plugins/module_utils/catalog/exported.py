@@ -4,7 +4,7 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""What only an export reads: initial ACLs, objects outside schemas that carry an ACL, and what a manifest cannot say."""
+"""What only an export reads: initial ACLs, objects outside schemas with an ACL, and what a manifest cannot say."""
 
 from __future__ import annotations
 

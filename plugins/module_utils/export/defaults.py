@@ -38,7 +38,7 @@ def default_entries(
         if not roles.speakable(row.owner):
             continue
         if row.kind not in KINDS:
-            about = {"type": row.kind, "schema": schema, "name": None, "columns": []}
+            about: Dict[str, Any] = {"type": row.kind, "schema": schema, "name": None, "columns": []}
             what = f"default privileges on a kind of object that this version does not know ({row.kind})"
             skipped.append(Skipped("default_privilege", role_name(state, row.owner), about, what, "unknown_kind"))
             continue
@@ -60,7 +60,7 @@ def _of_row(
     if schema is None:
         # A global row holds everything, beginning with what objects of this kind have anyway.
         usual = default_acl(row.kind, row.owner, state.server.version).grantees()
-    about = {"type": row.kind, "schema": schema, "name": None, "columns": []}
+    about: Dict[str, Any] = {"type": row.kind, "schema": schema, "name": None, "columns": []}
     for grantee in sorted({*grantees, *usual}):
         held, then = grantees.get(grantee, {}), usual.get(grantee, {})
         gained: Dict[bool, Set[str]] = defaultdict(set)

@@ -18,8 +18,8 @@ from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Set,
 from ..privileges import is_system_schema
 from ..state import DefaultAcl, State, default_acl
 from .defaults import default_entries, is_claim
-from .grants import Grants, Said
 from .extras import Choice, Extras
+from .grants import Grants, Said
 from .model import Flat, Inventory, Skipped
 from .names import Roles, fits, matches, role_name
 from .roles import Attributes, membership_entries
@@ -67,9 +67,7 @@ class _Export:
         memberships, left = membership_entries(self._state, self._roles)
         self._skipped += left
         manifest: Dict[str, Any] = {"roles": self._declared_roles()}
-        manifest.update(
-            memberships=memberships, schemas=declared, grants=rules.entries(), default_privileges=defaults
-        )
+        manifest.update(memberships=memberships, schemas=declared, grants=rules.entries(), default_privileges=defaults)
         patterns = self._roles.ignore_patterns()
         if patterns:
             manifest["scope"] = {"ignore_roles": patterns}
@@ -112,7 +110,7 @@ class _Export:
             why = ["its name"]
         if why:
             more = f", and {len(why) - 1} more" if len(why) > 1 else ""
-            about = {"type": "schema", "schema": None, "name": name, "columns": []}
+            about: Dict[str, Any] = {"type": "schema", "schema": None, "name": name, "columns": []}
             what = f"the whole schema, because a manifest cannot hold this: {why[0]}{more}"
             self._skipped.append(Skipped("schema", None, about, what, "name"))
             return None
@@ -129,9 +127,7 @@ class _Export:
     def _is_wanted(self, row: DefaultAcl, exported: Set[int]) -> bool:
         if row.schema is not None:
             return row.schema in exported
-        return not self._roles.narrowed or any(
-            self._roles.chosen(oid) for oid in (row.owner, *row.acl.grantees())
-        )
+        return not self._roles.narrowed or any(self._roles.chosen(oid) for oid in (row.owner, *row.acl.grantees()))
 
     def _declared_roles(self) -> List[Dict[str, Any]]:
         attributes = Attributes(self._state, self._extras, self._leaks)

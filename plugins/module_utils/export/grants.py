@@ -6,7 +6,7 @@
 
 """Privileges on objects as rules: a wildcard where a role holds something everywhere, else each object by its name.
 
-Objects that are alike come as one group, so the cost grows with the number of different ACLs, and with that of the rules.
+Objects that are alike come as one group, so the cost grows with the number of different ACLs and of rules.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SINGLE_ITEMS = 20
 
 _NONE: Held = {}
 
-_INFORMATION_SCHEMA = "information_schema"
+_INFORMATION_SCHEMA: str = "information_schema"
 
 
 def held_by(acl: Acl, owner: int) -> Dict[int, Dict[str, bool]]:
@@ -71,7 +71,7 @@ def _initially(acl: Acl) -> Dict[int, Dict[str, bool]]:
 
 
 def _by_initdb(group: Group, schema: Optional[str], item: Object) -> Optional[Dict[int, Dict[str, bool]]]:
-    """What initdb gave on the information schema, which it makes too late for pg_init_privs (information_schema.sql)."""
+    """What initdb gave on the information schema, which it makes too late for pg_init_privs."""
     if item.oid >= _FIRST_NORMAL_OID or group.column is not None:
         return None
     if group.kind == "schema":
@@ -170,8 +170,13 @@ class Grants:
         builtin = held_by(default_acl(group.kind, group.owner, self._version), group.owner)
         if held_by(group.acl, group.owner) != builtin:
             said.skipped.append(
-                Skipped("grant", None, {"type": "language", "schema": None, "name": name, "columns": []},
-                        "an untrusted language takes no grants", "untrusted_language")
+                Skipped(
+                    "grant",
+                    None,
+                    {"type": "language", "schema": None, "name": name, "columns": []},
+                    "an untrusted language takes no grants",
+                    "untrusted_language",
+                )
             )
 
     # ---- one object after the other

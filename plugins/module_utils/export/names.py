@@ -46,9 +46,7 @@ _STRAY = "[!\x01-\ud7ff]"
 
 def escaped(name: str) -> str:
     """A pattern that matches this name and no other, and that a manifest can hold."""
-    return "".join(
-        f"[{char}]" if char in "*?[{" else _STRAY if "\ud800" <= char <= "\udfff" else char for char in name
-    )
+    return "".join(f"[{char}]" if char in "*?[{" else _STRAY if "\ud800" <= char <= "\udfff" else char for char in name)
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:

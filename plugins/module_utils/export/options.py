@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from ..manifest.spec import Options
 
-EXPORT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+EXPORT_OPTIONS: Options = {
     "schemas": {
         "type": "list",
         "elements": "str",
@@ -19,8 +19,8 @@ EXPORT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "in_effect": "every schema that is not PostgreSQL's own",
         "description": [
             "Shell-style patterns (C(*), C(?), C([abc]), compared with case) of the schemas to export.",
-            "They limit the schemas, the objects in them and the default privileges for them. Roles, memberships, global"
-            " default privileges and objects outside schemas are exported all the same.",
+            "They limit the schemas, the objects in them and the default privileges for them. Roles, memberships,"
+            " global default privileges and objects outside schemas are exported all the same.",
         ],
     },
     "roles": {
@@ -52,8 +52,8 @@ EXPORT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "type": "bool",
         "default": False,
         "description": [
-            "Whether roles with the same shape in several schemas become profiles with a name pattern. A profile is kept"
-            " only where the manifest then means exactly the same.",
+            "Whether roles with the same shape in several schemas become profiles with a name pattern. A profile is"
+            " kept only where the manifest then means exactly the same.",
         ],
     },
     "suggest_min_schemas": {
@@ -66,8 +66,8 @@ EXPORT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "in_effect": "none",
         "description": [
             "A file for RV(yaml), as an absolute path where the module runs.",
-            "It is written whole or not at all, and only when it differs; what was in it before is gone. A new file gets"
-            " the mode C(0600), unless O(mode) says otherwise.",
+            "It is written whole or not at all, and only when it differs; what was in it before is gone. A new file"
+            " gets the mode C(0600), unless O(mode) says otherwise.",
         ],
     },
 }

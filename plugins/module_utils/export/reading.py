@@ -44,11 +44,12 @@ def read(connection: Connection[Any]) -> Tuple[State, Extras]:
 
 
 def prove(connection: Connection[Any], manifest: Mapping[str, Any]) -> None:
-    """Make the plan that a reconcile would make of the manifest, on the same snapshot. Raises Failure unless it is empty:
-    nobody could trust such a manifest.
+    """Make the plan that a reconcile would make of the manifest, on the same snapshot.
+
+    Raises Failure unless it is empty: nobody could trust such a manifest.
     """
     message = "The exported manifest does not describe the database exactly, so it is not returned"
-    hint = "This is a fault of the collection: please report it with these problems. Exporting fewer schemas or roles may work."
+    hint = "This is a fault of the collection: please report it. Exporting fewer schemas or roles may help meanwhile."
     try:
         policy = manifest_to_policy(manifest)
     except ManifestInvalid as invalid:

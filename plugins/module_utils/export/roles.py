@@ -14,7 +14,7 @@ from collections import defaultdict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..manifest.model import INFINITY, Instant
-from ..manifest.settings import declared, elements, fold, holds, parameter_name, shown
+from ..manifest.settings import declared, elements, fold, holds, is_custom, parameter_name, shown
 from ..manifest.texts import Refused
 from ..policy import ATTRIBUTE_DEFAULTS
 from ..privileges import is_predefined
@@ -29,7 +29,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 #: So many roles are named in one item.
 _NAMED = 5
 
-#: Settings that most likely hold a secret, by their names.
+#: Settings of extensions and applications that most likely hold a secret, by their names.
 _SECRET = re.compile(r"secret|passw|token|credential|(?:private|api|encryption|access|signing)[._]?key", re.IGNORECASE)
 
 
@@ -65,7 +65,9 @@ class Attributes:
 
     def _expressible(self, role: Role) -> bool:
         if role.valid_until != INFINITY and written(role.valid_until) is None:
-            self._skip("role", role, "a valid_until outside the years 1 to 9999, so the role is external", "valid_until")
+            self._skip(
+                "role", role, "a valid_until outside the years 1 to 9999, so the role is external", "valid_until"
+            )
             return False
         if role.connection_limit < -1:
             self._skip("role", role, "a connection limit below -1, so the role is external", "connection_limit")
@@ -98,11 +100,11 @@ class Attributes:
                 self._skip("config", role, what, reason)
                 return None
             # PostgreSQL keeps a name with a dot as it was first written, and takes it in any case.
-            found[fold(name) if "." in name else name] = shown(name, elements(name, value))
+            found[fold(name) if is_custom(name) else name] = shown(name, elements(name, value))
         return dict(sorted(found.items()))
 
     def _setting_refused(self, name: str, value: str) -> Optional[str]:
-        if _SECRET.search(name) or self._leaks(value):
+        if (is_custom(name) and _SECRET.search(name)) or self._leaks(value):
             return "secret"
         try:
             key = parameter_name(name)

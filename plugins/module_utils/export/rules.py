@@ -77,7 +77,8 @@ class Rules:
     @property
     def claim(self) -> bool:
         """Whether a rule is among them that makes its object managed: a present one for a role."""
-        return any(present and role != PUBLIC.upper() for role, _place, present, _option in {**self._whole, **self._columns})
+        keys = {**self._whole, **self._columns}
+        return any(present and role != PUBLIC.upper() for role, _place, present, _option in keys)
 
     def entries(self) -> List[Dict[str, Any]]:
         """The rules as items of ``grants``: by role, PUBLIC first, then by kind, schema and name."""

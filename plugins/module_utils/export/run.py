@@ -39,7 +39,7 @@ LARGEST_RESULT = 500_000
 class ExportModule(Module):
     """The module's edge to Ansible. There is no manifest in its arguments."""
 
-    OPTIONS = {**CONNECTION_OPTIONS, **EXPORT_OPTIONS}
+    OPTIONS: Mapping[str, Any] = {**CONNECTION_OPTIONS, **EXPORT_OPTIONS}
     UNSEEN = frozenset({"schemas", "roles", "ignore_roles"})
 
     def judge(self) -> None:
@@ -59,8 +59,7 @@ class ExportModule(Module):
         if judge.problems or fields is None:
             raise ManifestInvalid(judge.problems)
         given = {
-            name: None if fields[name] is None else tuple(item.value for item in fields.items(name))
-            for name in options
+            name: None if fields[name] is None else tuple(item.value for item in fields.items(name)) for name in options
         }
         return Choice(given["schemas"], given["roles"], given["ignore_roles"] or ())
 
@@ -113,7 +112,8 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
         from .files import look, put
 
         written = put(module, dest, result["yaml"], look(dest))
-        result.update(changed=written["changed"], dest=dest)
+        # Not the path itself, which Ansible would take as a request to describe the file.
+        result["changed"] = written["changed"]
         if module._diff:
             result["diff"] = [written["diff"]]
     return _fitting(module, result, dest)
@@ -130,9 +130,7 @@ def _suggested(flat: Flat, params: Mapping[str, Any]) -> Tuple[Dict[str, Any], L
     return found.manifest, [role._asdict() for role in found.flat]
 
 
-def _result(
-    state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List[Dict[str, Any]]
-) -> Dict[str, Any]:
+def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List[Dict[str, Any]]) -> Dict[str, Any]:
     server = state.server
     return {
         "changed": False,

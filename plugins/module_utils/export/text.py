@@ -6,7 +6,7 @@
 
 """A manifest as YAML text: always the same for the same manifest, and read back as exactly that.
 
-Written by hand, because the machine that the module runs on need not have PyYAML, and because a name has to stay a name:
+Written by hand, because the machine that the module runs on need not have PyYAML, and because a name has to stay one:
 ``on``, ``1e3`` and ``2027-01-31`` are quoted like every other.
 """
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from hypothesis import given, note
+from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from test_properties import examples
 from test_properties_units import room
@@ -71,6 +71,15 @@ def profiles(draw: st.DrawFn) -> Raw:
     return found
 
 
+def generated(manifest: Raw) -> list[str]:
+    """The names of the roles that the profiles make."""
+    return [
+        room("policy")._filled(item.get("role_pattern", manifest["role_pattern"]), item["name"], profile)
+        for item in manifest["schemas"]
+        for profile in item["profiles"]
+    ]
+
+
 def some(choices: list[str]) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(choices), min_size=1, unique=True)
 
@@ -100,6 +109,9 @@ def cases(draw: st.DrawFn, clean: bool = False) -> Example:
         "schemas": schemas,
         "roles": [{"name": "own"}, {"name": "Own 2", "login": True}],
     }
+    if not clean and draw(st.integers(0, 2)) == 0:
+        for schema in draw(st.lists(st.sampled_from(schemas), unique_by=id)):
+            schema["role_pattern"] = draw(st.sampled_from(PATTERNS))
     spoilt: list[Raw] = []
     for _number in range(0 if clean else draw(st.integers(0, 3))):
         kind = draw(st.sampled_from(["table", "schema", "database"]))
@@ -114,6 +126,8 @@ def cases(draw: st.DrawFn, clean: bool = False) -> Example:
                 ),
             }
         )
+    # Two ways to one role's name are an error.
+    assume(len(set(generated(manifest))) == len(generated(manifest)))
     return Example(manifest, objects, spoilt, 2 if clean else draw(st.integers(1, 3)))
 
 

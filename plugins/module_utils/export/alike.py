@@ -171,7 +171,12 @@ def _ways(value: Tuple[str, ...], schema: str, profile: str) -> _Ways:
         tuple("{schema}" if element == schema else element for element in value),
         tuple(replaced(element, schema, "{schema}") for element in value),
     )
-    return tuple(way for way in dict.fromkeys(candidates) if _filled(way, schema, profile) == value)
+    return tuple(
+        way
+        for way in dict.fromkeys(candidates)
+        # Two braces would be a template to a manifest file, which takes none.
+        if _filled(way, schema, profile) == value and not any("{{" in element for element in way)
+    )
 
 
 def _filled(way: Tuple[str, ...], schema: str, profile: str) -> Tuple[str, ...]:

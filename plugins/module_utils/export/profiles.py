@@ -20,7 +20,7 @@ from .unprofile import flattened
 
 #: Why a role stays flat although it could be a profile's. The others are in shapes.py.
 NAME = "the name of its schema {} is not in its name"
-BARE = "its name is that of its schema {} alone, which leaves none for a profile"
+BARE = "beside the name of its schema {} its name has nothing that could name a profile"
 ALONE = "no other role has its shape: fewer than {} schemas have one with such a name and the same privileges"
 PATTERN = "its schema {} names its other roles by the pattern {}"
 DIFFERENT = "it differs from {} in its {}"

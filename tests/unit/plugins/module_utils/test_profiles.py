@@ -82,6 +82,8 @@ class Site:
         found = suggest(manifest, self.inventory, min_schemas, same)
         assert manifest == before
         assert same_meaning(manifest, found.manifest, self.inventory)
+        # The comparison is there in case of an error: what is alike needs none.
+        assert suggest(manifest, self.inventory, min_schemas, lambda _one, _other: True) == found
         again = suggest(found.manifest, self.inventory, min_schemas, same)
         assert json.dumps(again) == json.dumps(found)
         return found
@@ -265,6 +267,25 @@ def test_named_objects_have_to_exist_in_every_schema() -> None:
     assert site.profiles() == {}
 
 
+def test_named_objects_have_to_exist_in_a_schema_that_was_looked_at_before() -> None:
+    site = Site()
+    site.schema("a", view=["v", "w"])
+    site.schema("b", table=["item", "log"])
+    site.role("a_reader", "a")
+    site.role("b_reader", "b")
+    site.grant("b_reader", "table", "b", "log", "INSERT")
+    assert site.profiles() == {}
+
+
+def test_a_grant_option_on_one_object_of_many() -> None:
+    site = two()
+    for schema in ("inventory", "orders"):
+        site.grant(f"{schema}_reader", "table", schema, "log", "SELECT", with_grant_option=True)
+    assert site.suggested().manifest["profiles"]["reader"]["grants"][2] == {
+        "privileges": ["SELECT"], "object": {"type": "table", "name": "log"}, "with_grant_option": True,
+    }  # fmt: skip
+
+
 def test_a_named_object_beside_a_wildcard() -> None:
     site = two()
     for schema in ("inventory", "orders"):
@@ -356,6 +377,23 @@ def test_settings_with_the_schemas_name_in_them() -> None:
     }
 
 
+def test_a_schemas_name_within_a_word_is_no_placeholder() -> None:
+    site = Site()
+    for schema in ("app", "orders"):
+        site.schema(schema)
+        site.role(f"{schema}_job", schema, "SELECT", config={"application_name": f"{schema}-apply"})
+    assert site.suggested().manifest["profiles"]["job"]["config"] == {"application_name": "{schema}-apply"}
+
+
+def test_settings_never_become_templates() -> None:
+    site = Site()
+    for schema in ("inventory", "orders"):
+        site.schema(schema)
+        site.role(f"{schema}_job", schema, "SELECT", config={"application_name": f"{{{schema}}}"})
+    assert site.profiles() == {}
+    assert site.reason("orders_job").startswith("no other role has its shape")
+
+
 def test_settings_that_only_look_like_the_schemas_name() -> None:
     site = Site()
     for schema in ("public", "orders"):
@@ -419,6 +457,10 @@ def flat_reasons() -> Iterable[Any]:
     def other_shape(site: Site) -> None:
         site.grant("orders_reader", "table", "orders", "*", "DELETE")
 
+    def other_default(site: Site) -> None:
+        site.default("orders_reader", "orders", "SELECT")
+
+    yield other_default, "it differs from inventory_reader in its default privileges"
     yield attribute, "a profile cannot carry what it has: valid_until"
     yield comment, "a profile cannot carry what it has: comment"
     yield groups, "a profile cannot carry what it has: member_of"
@@ -451,10 +493,9 @@ def test_reasons(change: Any, reason: str) -> None:
 
 
 def test_roles_called_like_their_schemas() -> None:
-    assert (
-        two("{schema}").reason("orders")
-        == "its name is that of its schema orders alone, which leaves none for a profile"
-    )
+    reason = "beside the name of its schema orders its name has nothing that could name a profile"
+    assert two("{schema}").reason("orders") == reason
+    assert two("_{schema}_").reason("_orders_") == reason
 
 
 def test_a_role_alone_with_its_shape() -> None:
@@ -480,11 +521,17 @@ def test_roles_that_hold_nothing_in_a_schema_are_not_spoken_of() -> None:
 
 
 def test_braces_in_names_are_no_placeholders() -> None:
+    for name in ("{schema}_{{schema}}_x", "{{profile}}_{schema}_x", "{schema}_x_{{}}"):
+        site = Site()
+        for schema in ("inventory", "orders"):
+            site.schema(schema)
+            site.role(name.format(schema=schema), schema, "SELECT")
+        assert site.suggested().manifest.get("profiles", {}).keys() <= {"x"}
     site = Site()
-    for schema in ("inventory", "orders"):
+    for schema in ("{profile}", "{schema}"):
         site.schema(schema)
-        site.role(f"{schema}_{{schema}}_x", schema, "SELECT")
-    assert same_meaning(site.manifest, site.suggested().manifest, site.inventory)
+        site.role(f"{schema}_x", schema, "SELECT", config={"application_name": "{schema}", "search_path": schema})
+    assert site.profiles() == {}
 
 
 # ---- the real policy decides -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ description:
   - Applied to the database that it came from, the manifest changes nothing. The module proves that with every export, by
     making the plan of the mode V(authoritative) on the same snapshot. Where that plan is not empty it fails
     (C(not_converged)) and returns no manifest.
-  - What a manifest cannot express is listed in RV(skipped) with the reason, and left out in such a way that a run leaves
+  - What a manifest cannot express is listed in RV(not_exported) with the reason, and left out in such a way that a run leaves
     it alone as well.
   - Nothing is written to the database. The login needs no right but to connect, and a standby will do. No password and no
     verifier is read, and nothing of them returned.
@@ -111,7 +111,7 @@ EXAMPLES = r"""
 
 - name: Show what a manifest cannot say
   ansible.builtin.debug:
-    msg: "{{ found.skipped }}"
+    msg: "{{ found.not_exported }}"
 
 - name: Nothing is left to do
   pg_access.reconcile.pg_role_reconcile:
@@ -142,7 +142,7 @@ yaml:
     - The same as YAML text, in a fixed order, with every name quoted. The same catalog makes the same text, byte by byte.
   returned: success
   type: str
-skipped:
+not_exported:
   description: What the manifest does not hold, in a stable order.
   returned: success
   type: list
@@ -231,8 +231,8 @@ summary:
     default_privileges:
       description: Rules on default privileges.
       type: int
-    skipped:
-      description: Items of RV(skipped).
+    not_exported:
+      description: Items of RV(not_exported).
       type: int
 server:
   description: Where the module was connected.

@@ -95,7 +95,7 @@ def skipped(result: Result, reason: str) -> list[tuple[Any, ...]]:
     """What was skipped for this reason: the sort, the role, and the name of the object."""
     return [
         (item["kind"], item["role"], (item["object"] or {}).get("name"))
-        for item in result["skipped"]
+        for item in result["not_exported"]
         if item["reason"] == reason
     ]
 
@@ -220,10 +220,10 @@ def test_a_database_that_nobody_touched_says_next_to_nothing(db: Database, tmp_p
         "roles": [{"name": owner, "external": True}],
         "schemas": [{"name": "public", "owner": owner}],
     }
-    assert result["skipped"] == []
+    assert result["not_exported"] == []
     assert result["summary"] == {
         "profiles": 0, "roles": 0, "external_roles": 1, "memberships": 0, "schemas": 1, "grants": 0,
-        "default_privileges": 0, "skipped": 0,
+        "default_privileges": 0, "not_exported": 0,
     }  # fmt: skip
 
 
@@ -396,7 +396,7 @@ def test_what_cannot_be_expressed_is_listed(db: Database, tmp_path: Path) -> Non
         "UPDATE pg_class SET relacl = relacl || makeaclitem(987654, relowner, 'INSERT', false) WHERE relname = 't'",
     )
     result = db.export(tmp_path)
-    found = {(item["kind"], item["role"], item["reason"]) for item in result["skipped"]}
+    found = {(item["kind"], item["role"], item["reason"]) for item in result["not_exported"]}
     assert found == {
         ("password", "r", "password"),
         ("config", "r", "database_setting"),
@@ -411,7 +411,7 @@ def test_what_cannot_be_expressed_is_listed(db: Database, tmp_path: Path) -> Non
     assert "never to be seen" not in said
     assert "hush-hush" not in said
     assert "SCRAM" not in said
-    for item in result["skipped"]:
+    for item in result["not_exported"]:
         assert set(item) == {"kind", "role", "object", "what", "reason"}
         if item["object"] is not None:
             assert set(item["object"]) == {"type", "schema", "name", "columns"}
@@ -422,7 +422,7 @@ def test_who_may_not_see_passwords_is_not_told_of_them(db: Database, tmp_path: P
     assert skipped(db.export(tmp_path), "password") == [("password", "r", None)]
     result = db.run_export(login_user="reader")
     assert not result.failed, result
-    assert result["skipped"] == []
+    assert result["not_exported"] == []
 
 
 def test_records_of_passwords_are_no_comments_and_their_roles_keep_them(db: Database, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 
 """The databases that people know, exported, applied to a server that has only their structure, and compared fact by fact.
 
-What the two differ in afterwards must be exactly what the export said that it skips.
+What the two differ in afterwards must be exactly what the export said that it leaves out.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def written(result: Result, folder: Path) -> dict[str, Any]:
     return {"manifest_files": [str(file)], **AUTHORITATIVE}
 
 
-class Skipped:
-    """An item of ``skipped``, as a difference that it explains."""
+class NotExported:
+    """An item of ``not_exported``, as a difference that it explains."""
 
     #: What a difference's kind of object is called in the item.
     KINDS: ClassVar[dict[str, str]] = {"row type": "type", "multirange": "type"}
@@ -141,7 +141,7 @@ def test_elsewhere_an_export_makes_the_same_access(
         build(database, name, "structure")
     build(db, name, "access")
     result = export(db, **suggested)
-    said = [Skipped(item) for item in result.skipped]
+    said = [NotExported(item) for item in result["not_exported"]]
     for item in said:
         if item.kind == "role" and item.role in {role["name"] for role in result.manifest["roles"]}:
             # It comes as external, so somebody else has to make it.
@@ -158,8 +158,8 @@ def test_elsewhere_an_export_makes_the_same_access(
         assert again.yaml == result.yaml
 
 
-def without(manifest: dict[str, Any], said: list[Skipped]) -> dict[str, Any]:
-    """A manifest without the roles and schemas that are skipped: elsewhere they are other ones."""
+def without(manifest: dict[str, Any], said: list[NotExported]) -> dict[str, Any]:
+    """A manifest without the roles and schemas that are left out: elsewhere they are other ones."""
     left = {item.role if item.kind == "role" else item.object["name"] for item in said if item.kind in ("role", "schema")}
     return {
         **manifest,
@@ -181,7 +181,7 @@ def test_whoever_may_read_the_catalog_exports_the_same(db: Database, name: str) 
     whole = export(db)
     result = export(db, login_user="only_reads")
     assert result.yaml == whole.yaml
-    assert [item for item in whole.skipped if item not in result.skipped and item["kind"] != "password"] == []
+    assert [item for item in whole["not_exported"] if item not in result["not_exported"] and item["kind"] != "password"] == []
     assert db.snapshot() == before
 
 
@@ -211,7 +211,7 @@ def test_roles_that_no_manifest_can_name_are_left_alone(db: Database, name: str,
     )
     before = db.snapshot()
     result = export(db)
-    assert [(item["kind"], item["role"], item["reason"]) for item in result.skipped] == [("role", name, "name")]
+    assert [(item["kind"], item["role"], item["reason"]) for item in result["not_exported"]] == [("role", name, "name")]
     db.silent(**written(result, tmp_path))
     assert db.snapshot() == before
 

@@ -65,7 +65,7 @@ def test_a_run_has_nothing_to_do_with_an_export(
         assert oracle.read(trial.db.connection) == before
         if not options.keys() - {"login_user"}:
             told = {entry["name"] for entry in result["manifest"].get("roles", ())}
-            left = {item["role"] for item in result["skipped"] if item["reason"] == "name"}
+            left = {item["role"] for item in result["not_exported"] if item["reason"] == "name"}
             assert set(before.roles) - {"postgres"} - told - left <= {
                 name for name in before.roles if name.startswith("pg_")
             }

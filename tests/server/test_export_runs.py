@@ -196,19 +196,19 @@ def test_what_is_returned_is_documented(db: Database, tmp_path: Path, documented
     db.sql(SETUP)
     db.sql("ALTER ROLE app PASSWORD 'x'; CREATE TABLE s.u (a int); REVOKE DELETE ON s.u FROM postgres")
     result = db.run_export(dest=str(tmp_path / "x"), diff=True)
-    assert {item["reason"] for item in result["skipped"]} == {"password", "owner_privileges"}
-    success = {"changed", "manifest", "yaml", "skipped", "flat_roles", "summary", "server", "diff"}
+    assert {item["reason"] for item in result["not_exported"]} == {"password", "owner_privileges"}
+    success = {"changed", "manifest", "yaml", "not_exported", "flat_roles", "summary", "server", "diff"}
     assert result.keys() - OURS_NOT == success
-    compare({name: result[name] for name in success - {"manifest", "diff", "skipped"}}, documented)
-    for item in result["skipped"]:
-        compare(item, documented["skipped"]["contains"])
+    compare({name: result[name] for name in success - {"manifest", "diff", "not_exported"}}, documented)
+    for item in result["not_exported"]:
+        compare(item, documented["not_exported"]["contains"])
     failed = db.run_export(login_user="nobody_there")
     compare({name: value for name, value in failed.items() if name not in OURS_NOT}, documented)
 
 
 def test_every_reason_is_documented(documented: Mapping[str, Any]) -> None:
     folder = Path(__file__).resolve().parents[2]
-    told = str(documented["skipped"]["contains"]["reason"]["description"])
+    told = str(documented["not_exported"]["contains"]["reason"]["description"])
     page = (folder / "docs/export.md").read_text(encoding="utf-8")
     reasons = {
         "password", "database_setting", "secret", "unknown_setting", "text", "valid_until", "connection_limit", "name",
@@ -233,7 +233,7 @@ def test_a_secret_of_the_run_in_a_comment_stays_out(db: Database) -> None:
     result = db.run_export(login_password="hush-hush-hush")
     assert "hush-hush" not in str(result)
     assert "****" not in str(result)
-    assert {(item["kind"], item["reason"]) for item in result["skipped"]} == {
+    assert {(item["kind"], item["reason"]) for item in result["not_exported"]} == {
         ("comment", "secret"),
         ("config", "secret"),
     }
@@ -267,3 +267,10 @@ def test_ten_thousand_tables_are_no_matter(db: Database, tmp_path: Path) -> None
     assert result["summary"]["grants"] == 3
     assert took < 10, f"{took:.1f} s"
     print(f"10,000 tables: {took:.2f} s")
+
+
+def test_ansible_does_not_take_the_result_for_that_of_a_skipped_task(db: Database) -> None:
+    db.sql("CREATE ROLE app LOGIN PASSWORD 'x'")
+    result = db.run_export()
+    assert len(result["not_exported"]) == 1
+    assert not {"skipped", "failed", "unreachable", "rc", "results", "ansible_facts"} & result.keys()

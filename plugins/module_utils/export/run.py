@@ -116,7 +116,7 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
         result["changed"] = written["changed"]
         if module._diff:
             result["diff"] = [written["diff"]]
-    return _fitting(module, result, dest)
+    return fitting(module, result, dest)
 
 
 def _suggested(flat: Flat, params: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[Dict[str, Any]]]:
@@ -136,9 +136,9 @@ def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List
         "changed": False,
         "manifest": manifest,
         "yaml": to_yaml(manifest),
-        "skipped": [_readable(item._asdict()) for item in flat.skipped],
+        "not_exported": [_readable(item._asdict()) for item in flat.skipped],
         "flat_roles": flat_roles,
-        "summary": {**counts(manifest), "skipped": len(flat.skipped)},
+        "summary": {**counts(manifest), "not_exported": len(flat.skipped)},
         "server": {
             "version": server.full_version,
             "database": server.database,
@@ -156,7 +156,7 @@ def _readable(value: Any) -> Any:
     return {name: _readable(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]:
+def fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]:
     """A result that is sure to arrive: the manifest then stands in the file alone, and long lists are halved until they
     fit. Without a file nothing is left out, because it would be nowhere.
     """
@@ -168,7 +168,8 @@ def _fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any
         return result
     module.warn(f"{module.where}the manifest is too large for a result (and for AWX): it is in {dest} alone")
     result = {**result, "manifest": {}, "yaml": "", "diff": [], "truncated": True}
-    while len(json.dumps(result)) > LARGEST_RESULT:
-        longest = max(("skipped", "flat_roles"), key=lambda name: len(json.dumps(result[name])))
+    lists = ("not_exported", "flat_roles")
+    while len(json.dumps(result)) > LARGEST_RESULT and any(result[name] for name in lists):
+        longest = max(lists, key=lambda name: len(json.dumps(result[name])))
         result[longest] = result[longest][: len(result[longest]) // 2]
     return result

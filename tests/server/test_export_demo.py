@@ -160,7 +160,9 @@ def test_elsewhere_an_export_makes_the_same_access(
 
 def without(manifest: dict[str, Any], said: list[NotExported]) -> dict[str, Any]:
     """A manifest without the roles and schemas that are left out: elsewhere they are other ones."""
-    left = {item.role if item.kind == "role" else item.object["name"] for item in said if item.kind in ("role", "schema")}
+    left = {
+        item.role if item.kind == "role" else item.object["name"] for item in said if item.kind in ("role", "schema")
+    }
     return {
         **manifest,
         "roles": [entry for entry in manifest["roles"] if entry["name"] not in left],
@@ -181,7 +183,9 @@ def test_whoever_may_read_the_catalog_exports_the_same(db: Database, name: str) 
     whole = export(db)
     result = export(db, login_user="only_reads")
     assert result.yaml == whole.yaml
-    assert [item for item in whole["not_exported"] if item not in result["not_exported"] and item["kind"] != "password"] == []
+    assert [
+        item for item in whole["not_exported"] if item not in result["not_exported"] and item["kind"] != "password"
+    ] == []
     assert db.snapshot() == before
 
 
@@ -201,7 +205,9 @@ def test_customers_of_one_shape_become_profiles(db: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["{{", "{% x %}", "*{{*", "[{{]", "PUBLIC", "None"], ids=["braces", "block", "stars", "class", "public", "none"]
+    "name",
+    ["{{", "{% x %}", "*{{*", "[{{]", "PUBLIC", "None"],
+    ids=["braces", "block", "stars", "class", "public", "none"],
 )
 def test_roles_that_no_manifest_can_name_are_left_alone(db: Database, name: str, tmp_path: Path) -> None:
     db.sql(
@@ -276,8 +282,7 @@ def test_an_export_that_is_too_large_for_a_result_is_whole_in_its_file(many: Dat
     assert result.changed
     assert result["truncated"] is True
     assert len(json.dumps(result)) < RESULT_LIMIT
-    whole = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    assert len(whole["grants"]) == 10_000
+    assert file.read_text(encoding="utf-8").count("\n  - role: ") == 10_000
     again = export(many, dest=str(file))
     assert not again.changed
     run = many.reconcile(None, check=True, manifest_files=[str(file)], **AUTHORITATIVE)

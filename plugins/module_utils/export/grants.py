@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..acls import shared_groups
 from ..privileges import KINDS, PUBLIC_OID, STORE_SCHEMA, is_system_schema
@@ -316,7 +316,9 @@ class Grants:
             if why is not None:
                 what = f"{', '.join(sorted(held))} on {group.kind.replace('_', ' ')} {item.label}"
                 if grantee == PUBLIC_OID or not present:
-                    said.skipped.extend(self._skipped(group, schema, [item], role_name(self._state, grantee), what, why))
+                    said.skipped.extend(
+                        self._skipped(group, schema, [item], role_name(self._state, grantee), what, why)
+                    )
                 else:
                     said.unspeakable.append(f"{self._roles.name(grantee)} has {what}")
                 continue

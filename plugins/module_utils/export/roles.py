@@ -155,7 +155,7 @@ def membership_entries(state: State, roles: Roles) -> Tuple[List[Dict[str, Any]]
         name = state.roles[group].name
         if roles.reserved(group) and roles.reserved(member):
             if not (is_predefined(name) and is_predefined(state.roles[member].name)):
-                about = {"type": "role", "schema": None, "name": name, "columns": []}
+                about: Dict[str, Any] = {"type": "role", "schema": None, "name": name, "columns": []}
                 what = f"the membership in {name}: PostgreSQL or a service made both roles"
                 skipped.append(Skipped("membership", state.roles[member].name, about, what, "provider"))
             continue

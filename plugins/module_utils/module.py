@@ -69,7 +69,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
     def judge(self) -> None:
         """Raise ManifestInvalid with everything that is wrong with the raw arguments, and learn the secrets in them."""
-        manifest_to_policy(self.raw, self.secrets)
+        manifest_to_policy(self.raw, self.secrets, bool(getattr(self, "check_mode", False)))
 
     def __init__(self, **options: Any) -> None:
         self.raw: Dict[str, Any] = {}
@@ -380,7 +380,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
 
         wrong += file_problems(files, given)
     try:
-        policy = manifest_to_policy(module.raw, module.secrets)
+        policy = manifest_to_policy(module.raw, module.secrets, module.check_mode)
     except ManifestInvalid as invalid:
         raise ManifestInvalid((*invalid.problems, *wrong)) from None
     if wrong:

@@ -142,7 +142,7 @@ def test_the_demos_database_gives_its_profiles_back(db: Database, tmp_path: Path
 
     # The default privileges on tables permit on the view what was given there years ago, so no run has taken it away.
     view = next(rule for rule in declared["profiles"]["editor"]["grants"] if rule["object"]["type"] == "view")
-    assert db.acl("inventory.in_stock") >= {"inventory_editor=arwd/app_owner"}
+    assert "inventory_editor=arwd/app_owner" in (db.acl("inventory.in_stock") or ())
     view["privileges"] = ["SELECT", "INSERT", "UPDATE", "DELETE"]
     assert {name: sorted(spelled(profile), key=str) for name, profile in result["manifest"]["profiles"].items()} == {
         name: sorted(spelled(profile), key=str) for name, profile in declared["profiles"].items()

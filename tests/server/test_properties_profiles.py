@@ -95,7 +95,7 @@ def cases(draw: st.DrawFn, clean: bool = False) -> Example:
             more = ["h()", "i(text)"] if kind == "function" else [f"{kind} 1", f"{kind} 2"]
             few = st.just([*labels, *more]) if clean else st.lists(st.sampled_from(labels), unique=True)
             objects[schema, kind] = frozenset(draw(few))
-    schemas = [
+    schemas: list[Raw] = [
         {
             "name": schema,
             "owner": draw(st.sampled_from(["own", "Own 2"])),
@@ -110,8 +110,8 @@ def cases(draw: st.DrawFn, clean: bool = False) -> Example:
         "roles": [{"name": "own"}, {"name": "Own 2", "login": True}],
     }
     if not clean and draw(st.integers(0, 2)) == 0:
-        for schema in draw(st.lists(st.sampled_from(schemas), unique_by=id)):
-            schema["role_pattern"] = draw(st.sampled_from(PATTERNS))
+        for entry in draw(st.lists(st.sampled_from(schemas), unique_by=id)):
+            entry["role_pattern"] = draw(st.sampled_from(PATTERNS))
     spoilt: list[Raw] = []
     for _number in range(0 if clean else draw(st.integers(0, 3))):
         kind = draw(st.sampled_from(["table", "schema", "database"]))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
+from ansible_collections.pg_access.reconcile.plugins.module_utils.export import profiles, shapes
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec import SECTIONS
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import ManifestInvalid
@@ -77,11 +78,13 @@ def _demo() -> List[Example]:
 
 @pytest.mark.parametrize("manifest", [pytest.param(value, id=name) for name, value in _manifests() + _demo()])
 def test_example_is_accepted(manifest: Dict[str, Any]) -> None:
-    # Files are not there to be read, and nobody fills in what is an expression as a whole.
+    # Files are not there to be read, with the roles that passwords are for, and nobody fills in what is an expression as
+    # a whole.
+    absent = ("manifest_files", "passwords") if "manifest_files" in manifest else ()
     arguments = {
         key: value
         for key, value in manifest.items()
-        if key != "manifest_files" and not (isinstance(value, str) and value.startswith("{{"))
+        if key not in absent and not (isinstance(value, str) and value.startswith("{{"))
     }
     try:
         manifest_to_policy(arguments)
@@ -121,5 +124,19 @@ def test_every_error_code_is_explained() -> None:
     codes = set(re.findall(r'(?:Failure\(\s*|code=|code = |error_code", |_[A-Z]+ = )"([a-z]+(?:_[a-z]+)*)"', source))
     codes |= set(re.findall(r'"[0-9A-Z]{5}": "([a-z_]+)"', source))
     assert {"manifest_invalid", "guard", "lock_timeout", "not_converged"} <= codes
-    codes -= {"pg_database_owner", "role_reconcile", "table", "comment"}  # other constants
+    codes -= {"pg_database_owner", "role_reconcile", "table", "comment", "owner"}  # other constants
     assert {code for code in codes if f"`{code}`" not in page} == set()
+
+
+def test_reasons_of_flat_roles_are_explained() -> None:
+    """Every text that can stand in ``flat_roles``, up to its first particular."""
+    page = (ROOT / "docs/export.md").read_text(encoding="utf-8")
+    texts = [
+        value
+        for room in (profiles, shapes)
+        for name, value in vars(room).items()
+        if name.isupper() and isinstance(value, str) and name != "DEFAULT_ROLE_PATTERN"
+    ]
+    assert len(texts) > 10
+    for text in texts:
+        assert f"| {text.partition('{')[0].strip()}" in page, text

@@ -138,8 +138,8 @@ def written(instant: Instant) -> Optional[str]:
 def membership_entries(state: State, roles: Roles) -> Tuple[List[Dict[str, Any]], List[Skipped]]:
     """The memberships as items of ``memberships``, by group.
 
-    Not among them are those that no reconcile touches: of the roles of PostgreSQL and of services in each other, and what
-    the creator of a role got by itself. These are skipped, except what PostgreSQL's predefined roles begin with.
+    Not among them are those that no reconcile touches: of the roles of PostgreSQL and of services in each other, and
+    what the creator of a role got by itself. These are skipped, except what PostgreSQL's predefined roles begin with.
     """
     edges: Dict[Tuple[int, int], List[Membership]] = defaultdict(list)
     for row in state.memberships:

@@ -176,7 +176,7 @@ def _pattern(text: str) -> str:
         raise Refused(f"{show(text)} has {len(text)} characters, a pattern has at most {PATTERN_CHARACTERS}")
     # A bracket expression stands for a character like ? does, unless it holds just one: so a literal * is written. A
     # bracket that nothing closes is a literal one.
-    if not re.sub(r"\[!?\]?[^\]]*\]|[*?]", lambda found: found[0][1] if len(found[0]) == 3 else "", text):
+    if not re.sub(r"\[[^!]\]|(\[!?\]?[^\]]*\]|[*?])", lambda found: "" if found[1] else found[0], text):
         raise Refused(f"{show(text)} would match every name: a pattern needs a literal character")
     return text
 

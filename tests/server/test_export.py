@@ -457,8 +457,10 @@ def test_a_column_of_a_sequence_keeps_its_schema_out(db: Database, tmp_path: Pat
 
 def test_privileges_on_the_row_type_of_a_table(db: Database, tmp_path: Path) -> None:
     db.sql("CREATE ROLE r; CREATE TABLE t (a int)")
-    db.sql("UPDATE pg_type SET typacl = array[makeaclitem('r'::regrole, typowner, 'USAGE', false)] WHERE typname = 't'")
+    db.sql("GRANT USAGE ON TYPE t TO r")
     assert skipped(db.export(tmp_path), "uncovered_type") == [("grant", "r", "t")]
+    db.sql("REVOKE USAGE ON TYPE t FROM PUBLIC")
+    assert skipped(db.export(tmp_path), "uncovered_type") == [("grant", None, "t"), ("grant", "r", "t")]
 
 
 NAMES = ["on", "yes", "1e3", "0x1F", "~", "null", "2027-01-31", "a: b", "#x", "q\"'", "new\nline", "tab\t", "- a", "é",

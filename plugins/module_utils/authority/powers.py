@@ -193,6 +193,10 @@ class Powers:
             return None
         return next((member for member in self.acts_with(role) if self._is_admin(member, group)), None)
 
+    def administered(self, member: int) -> List[int]:
+        """The groups that this very role has ADMIN OPTION on."""
+        return sorted({row.group for row in self._groups.get(member, ()) if row.admin})
+
     def _is_admin(self, member: int, group: int) -> bool:
         return any(row.group == group and row.admin for row in self._groups.get(member, ()))
 

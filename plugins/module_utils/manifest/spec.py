@@ -977,6 +977,17 @@ RUN_OPTIONS: Options = {
             " leaves the file as it was, and so does a plan with nothing to do.",
         ],
     },
+    "explain": {
+        "type": "list",
+        "elements": "str",
+        "in_effect": "nothing is explained",
+        "description": [
+            "Names of roles, V(PUBLIC) among them, to be explained: RV(explain) says what each of them has once the"
+            " plan is done, and why.",
+            "A role that neither exists nor is created by the plan is an error. All schemas are looked at but"
+            " PostgreSQL's own, whoever manages them.",
+        ],
+    },
     "facts": {
         "type": "bool",
         "default": True,
@@ -985,11 +996,7 @@ RUN_OPTIONS: Options = {
 }
 
 #: Module options that are known and not supported yet.
-OPTIONS_NOT_YET: FrozenSet[str] = frozenset(
-    {
-        "explain",
-    }
-)
+OPTIONS_NOT_YET: FrozenSet[str] = frozenset()
 
 #: The names of the connection options, so that the validator knows them. ``connection.py`` has the options.
 CONNECTION_NAMES: FrozenSet[str] = frozenset(

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from harness import Cluster, Database, Result, Runner
-from hypothesis import event, given, note
+from hypothesis import event, given
 from hypothesis import strategies as st
 from strategies import cases
 from test_properties import Trial, examples
@@ -26,12 +26,12 @@ TABLE = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIG
 
 #: The objects outside PostgreSQL's own schemas, and what asks about each.
 OBJECTS = r"""
-SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' ELSE 'table' END, n.nspname, c.relname,
+SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' ELSE 'table' END, n.nspname, c.relname::text,
        NULL, p, 'has_table_privilege(%s, ' || c.oid || '::oid, %s)'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace CROSS JOIN unnest(%(table)s::text[]) p
 WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND {ours}
 UNION ALL
-SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' ELSE 'table' END, n.nspname, c.relname,
+SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized_view' ELSE 'table' END, n.nspname, c.relname::text,
        a.attname, p, 'has_column_privilege(%s, ' || c.oid || '::oid, ' || a.attnum || '::int2, %s)'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
 CROSS JOIN unnest('{{SELECT,INSERT,UPDATE,REFERENCES}}'::text[]) p
@@ -86,6 +86,8 @@ class Truth:
         words = [*TABLE, *(["MAINTAIN"] if version >= 17 else [])]
         # What psycopg would take for a placeholder is meant for later.
         with db.connection.cursor() as cursor:
+            # So that the names of types are qualified, as the module shows them.
+            cursor.execute("SET search_path = pg_catalog")
             cursor.execute(query.replace("%(table)s", "'{" + ",".join(words) + "}'"))
             asked = cursor.fetchall()
             self.rights: list[Right] = [(row[0], row[1], row[2], row[3], row[4]) for row in asked]
@@ -114,6 +116,13 @@ class Truth:
                         found[member].add(group)
             cursor.execute("SELECT rolname FROM pg_roles WHERE rolsuper")
             self.superusers = {row[0] for row in cursor.fetchall()}
+            cursor.execute("RESET search_path")
+
+    @property
+    def interesting(self) -> list[str]:
+        """All roles but those of PostgreSQL's own that nobody uses here: a result has room for some."""
+        own = ("pg_monitor", "pg_read_all_data", "pg_write_all_data", "pg_maintain", "pg_database_owner")
+        return [name for name in self.of if name in own or not name.startswith("pg_")]
 
 
 def expanded(items: list[dict[str, Any]], rights: list[Right]) -> set[Right]:
@@ -130,7 +139,7 @@ def expanded(items: list[dict[str, Any]], rights: list[Right]) -> set[Right]:
             if columns and right[3] not in columns:
                 continue
             # What is held on a relation is held on its columns.
-            if target["name"] == "*" and item["objects"] == [] or _plain(right[2]) in map(_plain, item["objects"]):
+            if (target["name"] == "*" and not item["objects"]) or _plain(right[2]) in map(_plain, item["objects"]):
                 found.add(right)
     return found
 
@@ -142,6 +151,7 @@ def _plain(name: str) -> str:
 
 def check(result: Result, truth: Truth, plan: str, names: list[str]) -> None:
     """The items that hold on this side of the plan are exactly what the server says."""
+    assert not result.get("truncated")
     for name in names:
         items = [item for item in result.explain if item["role"] == name and item["plan"] in ("unchanged", plan)]
         own = [item for item in items if item["set_role"] is None]
@@ -165,34 +175,44 @@ def check(result: Result, truth: Truth, plan: str, names: list[str]) -> None:
         assert expanded(later, truth.rights) == reached, f"{name}, by SET ROLE"
 
 
+def asked(trial: Trial, names: list[str], **options: Any) -> Result:
+    """What a check run explains of these roles; a result has room for a few of them."""
+    first = trial.run(check=True, explain=names[:5], **options)
+    for start in range(5, len(names), 5):
+        if first.failed:
+            break
+        more = trial.run(check=True, explain=names[start : start + 5], **options)
+        assert not more.get("truncated")
+        first.explain.extend(more.explain)
+    return first
+
+
 @pytest.mark.parametrize("plain", [False, True], ids=["superuser", "executor"])
-@examples(1)
+@examples(0.7)
 @given(data=st.data())
 def test_what_is_explained_is_what_the_server_says(
     server: Cluster, runner: Runner, plain: bool, data: st.DataObject
 ) -> None:
     with Trial(data.draw(cases(server.version, plain=plain)), server, runner) as trial:
         before = Truth(trial.db)
-        predicted = trial.run(check=True, explain=[*before.of])
+        names = before.interesting
+        predicted = asked(trial, names)
         event(f"refused: {predicted.error_code}")
         if predicted.failed:
             # Nothing is explained then; what is there is.
-            predicted = trial.run(
-                check=True, explain=[*before.of], manifest={}, reconciliation_mode=None, undeclared_grantees=None
-            )
-            note(f"{predicted.msg}")
-            check(predicted, before, "lost", [*before.of])
+            nothing: dict[str, Any] = {"manifest": {}, "reconciliation_mode": None, "undeclared_grantees": None}
+            check(asked(trial, names, **nothing), before, "lost", names)
             return
-        check(predicted, before, "lost", [*before.of])
+        check(predicted, before, "lost", names)
         if any(item["object"]["type"] == "role" for item in predicted.explain if item["plan"] == "gained"):
             event("memberships change")
-        result = trial.run(explain=[*before.of])
+        result = trial.run(explain=names[:5])
         if result.failed:
             event(f"apply: {result.error_code}")
             return
-        assert result.explain == predicted.explain
+        assert result.explain == [item for item in predicted.explain if item["role"] in names[:5]]
         after = Truth(trial.db)
-        check(result, after, "gained", [*before.of])
-        again = trial.run(explain=[*after.of])
+        check(predicted, after, "gained", names)
+        again = asked(trial, after.interesting)
         assert {item["plan"] for item in again.explain} <= {"unchanged"}
-        check(again, after, "gained", [*after.of])
+        check(again, after, "gained", after.interesting)

@@ -22,7 +22,7 @@ from ..diff.retirements import Leaving
 from ..diff.targets import Lookups
 from ..outcome import Outcome
 from ..policy import Policy
-from ..privileges import ALL, KINDS, PUBLIC, PUBLIC_OID
+from ..privileges import ALL, KINDS, PUBLIC, PUBLIC_OID, is_system_schema
 from ..problems import Problem
 from ..state import PUBLIC_REF, Object, State
 from ..undo.entries import Row
@@ -292,16 +292,20 @@ class _Explanation:
         """Columns of the same objects are put together. Then by role, kind, schema, objects and privilege."""
         columns: Dict[Tuple[Answer, Tuple[Object, ...]], Set[str]] = defaultdict(set)
         for answer, objects in self._found.items():
-            key = (answer._replace(column=None), tuple(sorted(set(objects), key=lambda item: (item.label, item.oid))))
+            unique = tuple(sorted(set(objects), key=lambda item: (item.label, item.oid)))
+            # What is on a relation is not put together with what is on columns of it.
+            key = (answer if answer.column is None else answer._replace(column=""), unique)
             columns[key].update(() if answer.column is None else (answer.column,))
         rank = {name: number for number, name in enumerate(names)}
         kinds = {kind: number for number, kind in enumerate((EVERYTHING, ROLE, *KINDS))}
         result: List[Explained] = []
         for (answer, named), found in columns.items():
             everywhere = named == (_NO_OBJECT,)
-            count = counts.get((answer.kind, answer.schema), 0)
+            count = 0 if is_system_schema(answer.schema or "") else counts.get((answer.kind, answer.schema), 0)
             whole = everywhere or (answer.schema is not None and not found and 1 < len(named) == count)
-            result.append(Explained(answer, () if everywhere else named, tuple(sorted(found)), whole))
+            result.append(
+                Explained(answer._replace(column=None), () if everywhere else named, tuple(sorted(found)), whole)
+            )
         result.sort(
             key=lambda item: (
                 rank[item.answer.role],

@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ..acls import shared_groups
 from ..changes import AlterSchemaOwner, CreateSchema, Grant, Plan, Revoke
 from ..diff.retirements import Leaving
-from ..privileges import SHARED_KINDS
+from ..privileges import SHARED_KINDS, is_system_schema
 from ..state import Acl, Group, Object, State
 from ..undo.entries import Places, entries_of, owned_by
 from ..undo.forward import Forward, in_statement_order
@@ -50,7 +50,9 @@ class Thing:
 
 
 def things(before: State, after: State, plan: Plan, forward: Forward) -> List[Thing]:
-    """Everything that ``before`` has, and the schemas that the plan creates."""
+    """Everything that ``before`` has, and the schemas that the plan creates; of what lies in PostgreSQL's own schemas only
+    what has another ACL than the built-in one, or gets one.
+    """
     return list(_Things(before, after, plan, forward).all())
 
 
@@ -90,6 +92,8 @@ class _Things:
                 acls = {None: acl, **columns.get((group.kind, item.oid), {})}
                 heir = self._moved.get(item.oid, group.owner) if group.kind == "schema" else group.owner
                 changes, held = self._touched.get(name, ()), self._kept.get(name, ())
+                if is_system_schema(schema or "") and not (group.acl.explicit or changes or held):
+                    continue  # thousands of functions that everybody may execute
                 key = (
                     group.kind, schema, group.extension, group.owner, heir, tuple(changes), tuple(held),
                     frozenset((column, id(found)) for column, found in acls.items()),

@@ -92,7 +92,8 @@ class Reasons:
         """Why an entry, or the way to it, is no longer there. ``lost``: the memberships of the way as it was."""
         for change in thing.changes:
             if isinstance(change, Revoke) and _is_about(change, row, column):
-                return (ABSENT if change.explicit else SURPLUS), listed(change.sources)
+                # Of what makes the object managed the first is enough.
+                return (ABSENT, listed(change.sources)) if change.explicit else (SURPLUS, listed(change.sources[:1]))
         found = self._of_lost_way(lost)
         if found is not None:
             return found

@@ -50,8 +50,9 @@ class Thing:
 
 
 def things(before: State, after: State, plan: Plan, forward: Forward) -> List[Thing]:
-    """Everything that ``before`` has, and the schemas that the plan creates; of what lies in PostgreSQL's own schemas only
-    what has another ACL than the built-in one, or gets one.
+    """Everything that ``before`` has, and the schemas that the plan creates.
+
+    Of what lies in PostgreSQL's own schemas only what has another ACL than the built-in one, or gets one.
     """
     return list(_Things(before, after, plan, forward).all())
 

@@ -203,6 +203,17 @@ def test_schemas_that_nothing_makes_managed_are_explained_too(inventory: Databas
     assert one(result, "app", "table", "t", privilege="UPDATE")["object"]["columns"] == ["a", "b"]
 
 
+def test_of_postgresqls_own_schemas_only_what_was_granted_is_explained(db: Database) -> None:
+    """Everybody may execute thousands of functions there."""
+    grant = "grants: [{role: app, privileges: [EXECUTE], object: {type: function, schema: pg_catalog, name: FUNCTION}}]"
+    manifest = "roles: [{name: app}]\n" + grant.replace("FUNCTION", "pg_sleep(float8)")
+    db.converge(manifest)
+    result = db.converge(manifest, explain=["app"])
+    found = one(result, "app", "function", "pg_sleep(double precision)", how="direct")
+    assert (found["because"], found["rule"]) == ("declared", "grants[0]")
+    assert sum(item["count"] for item in items(result, "app", "function") if item["object"]["schema"]) < 100
+
+
 def test_objects_that_are_alike_are_one_item(inventory: Database) -> None:
     inventory.sql("DO $$BEGIN FOR i IN 1..40 LOOP EXECUTE format('CREATE TABLE inventory.t%s ()', i); END LOOP; END$$")
     result = inventory.converge(MANIFEST, explain=["app"])

@@ -995,9 +995,6 @@ RUN_OPTIONS: Options = {
     },
 }
 
-#: Module options that are known and not supported yet.
-OPTIONS_NOT_YET: FrozenSet[str] = frozenset()
-
 #: The names of the connection options, so that the validator knows them. ``connection.py`` has the options.
 CONNECTION_NAMES: FrozenSet[str] = frozenset(
     {

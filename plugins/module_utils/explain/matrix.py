@@ -14,8 +14,8 @@ from ..privileges import KINDS
 from .answers import EVERYTHING, LOST, OWNS, ROLE
 
 #: How far a privilege reaches in a schema: every object of the kind, some of them, or neither without SET ROLE.
-ALL_OBJECTS, SOME_OBJECTS, BY_SET_ROLE = "all", "some", "set_role"
-_RANK = (BY_SET_ROLE, SOME_OBJECTS, ALL_OBJECTS)
+WHOLE, PARTLY, LATER = "all", "some", "set_role"
+_RANK = (LATER, PARTLY, WHOLE)
 
 #: The column for what holds in every schema, or beside them.
 EVERYWHERE = "*"
@@ -51,7 +51,7 @@ def matrix_of(items: Iterable[Mapping[str, Any]]) -> Matrix:
         for schema, reach in _places(item):
             cell = found.setdefault((item["role"], schema), {}).setdefault(kind, {})
             if item["set_role"] is not None:
-                reach = BY_SET_ROLE
+                reach = LATER
             if privilege not in cell or _RANK.index(reach) > _RANK.index(cell[privilege]):
                 cell[privilege] = reach
     schemas = sorted({schema for _role, schema in found}, key=lambda name: (name != EVERYWHERE, name))
@@ -64,11 +64,11 @@ def _places(item: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
     whole = target["name"] == "*" and not item["objects"]
     if target["type"] == "schema" and not whole:
         for name in item["objects"]:
-            yield name, ALL_OBJECTS
+            yield name, WHOLE
     elif target["schema"] is None:
-        yield EVERYWHERE, ALL_OBJECTS if whole else SOME_OBJECTS
+        yield EVERYWHERE, WHOLE if whole else PARTLY
     else:
-        yield target["schema"], ALL_OBJECTS if whole else SOME_OBJECTS
+        yield target["schema"], WHOLE if whole else PARTLY
 
 
 def _ordered(cell: Mapping[str, Mapping[str, str]]) -> Cell:

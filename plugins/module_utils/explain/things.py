@@ -28,7 +28,7 @@ Held = Tuple[Revoke, Optional[str]]
 
 #: Nobody but a superuser has these on PostgreSQL's own tables, whoever was granted them (pg_class_aclmask in aclchk.c).
 _NEVER_ON_CATALOGS = frozenset({"INSERT", "UPDATE", "DELETE", "TRUNCATE"})
-_CATALOG = "pg_catalog"
+CATALOG = "pg_catalog"
 
 
 @dataclass
@@ -130,7 +130,7 @@ class _Things:
         if owner not in self._leaving.destroyed or group.kind in SHARED_KINDS:
             heir = self._leaving.owner(owner)
             then = self._left(self._forward.entries(acls, group.owner, owner, changes), owner)
-        if group.kind == "table" and schema == _CATALOG:
+        if group.kind == "table" and schema == CATALOG:
             for place in (now, then):
                 rows = place.get(None, {})
                 place[None] = {row: option for row, option in rows.items() if row[1] not in _NEVER_ON_CATALOGS}

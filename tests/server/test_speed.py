@@ -19,8 +19,9 @@ MANIFEST = "roles: [{name: a, login: true, member_of: [{name: g}]}, {name: g}]\n
 
 #: Only a plan with changes, or what somebody asked for, may load these.
 LATE = {
-    "authority", "difftext", "drops", "elsewhere", "execution", "explain", "explained", "feasibility", "files", "grantors",
-    "guards", "items", "locks", "password_sending", "protection", "script", "script_files", "sealed", "sessions", "statements", "undo",
+    "authority", "difftext", "drops", "elsewhere", "execution", "explain", "explained", "feasibility", "files", "foreign",
+    "grantors", "guards", "items", "locks", "password_sending", "protection", "script", "script_files", "sealed", "sessions",
+    "statements", "undo",
     "verification", "waits", "yaml",
 }  # fmt: skip
 
@@ -60,3 +61,15 @@ def test_what_is_asked_for_is_loaded(db: Database, tmp_path: Path) -> None:
     db.converge(MANIFEST)
     assert "script_files" in loaded(db, plan_file=str(tmp_path / "plan.sql")) & LATE
     assert {"explain", "explained"} <= loaded(db, explain=["a"]) & LATE
+
+
+def test_a_native_file_loads_nothing_of_other_tools(db: Database, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    ours, theirs = tmp_path / "access.yml", tmp_path / "pgroles.yml"
+    ours.write_text(MANIFEST, encoding="utf-8")
+    theirs.write_text("auth_providers: []\nroles: [{name: a, login: true}, {name: g}]", encoding="utf-8")
+    rooms = {"source", "conversion", "pgroles", "bundle", "policy_resource"}
+    for path, wanted in ((ours, set()), (theirs, rooms)):
+        options = dict.fromkeys(("roles", "schemas"))
+        db.converge(manifest_files=[str(path)])
+        assert loaded(db, manifest_files=[str(path)], **options) & rooms == wanted

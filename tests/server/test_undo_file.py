@@ -302,6 +302,18 @@ def test_a_grantor_of_a_membership_before_16(db: Database, undo: Path) -> None:
 # ---- when the file is there
 
 
+@pytest.mark.versions(min=16)
+def test_a_grantor_has_its_admin_option_back_before_it_grants(db: Database, undo: Path) -> None:
+    """Although what makes room for a membership (a is a member of b again) goes ahead of what it would take along."""
+    db.sql(
+        *(f"CREATE ROLE {role}" for role in ("a", "b", "cr", "rds_superuser")),
+        "GRANT a TO cr WITH ADMIN OPTION", "SET ROLE cr", "GRANT a TO rds_superuser WITH INHERIT FALSE", "RESET ROLE",
+        "GRANT b TO a",
+    )  # fmt: skip
+    roles = [{"name": name} for name in ("a", "b", "cr")]
+    assert back(db, undo, {"roles": roles, "memberships": [{"role": "a", "members": [{"name": "b"}]}]}) == []
+
+
 def test_a_run_with_nothing_to_do_keeps_the_way_back_of_the_one_before(table: Database, undo: Path) -> None:
     assert table.reconcile(READER, undo_file=str(undo), undeclared_grantees="revoke").changed
     way_back = undo.read_text()

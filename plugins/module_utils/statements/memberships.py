@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import AbstractSet, Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 try:
     from psycopg import sql
@@ -38,6 +38,28 @@ def add_members(changes: Iterable[AddMember]) -> Iterator[Statement]:
         if grantor is not None:
             statement = sql.SQL("{} GRANTED BY {}").format(statement, role(grantor))
         yield Statement.of(statement, tuple(found))
+
+
+def ahead_of_removals(
+    additions: Iterable[AddMember], early: AbstractSet[int]
+) -> Tuple[List[AddMember], List[AddMember]]:
+    """The additions that go before early removals, and the rest. ``early``: the groups of these removals.
+
+    What an early removal takes along is granted anew before it, except in the name of a role that gets its ADMIN OPTION
+    only afterwards.
+    """
+    ahead: List[AddMember] = []
+    rest: List[AddMember] = []
+    admins_later: Set[Tuple[int, int]] = set()
+    for change in additions:
+        waits = change.grantor is not None and (change.group.oid, change.grantor.oid) in admins_later
+        if change.exists and change.group.oid in early and not waits:
+            ahead.append(change)
+        else:
+            rest.append(change)
+            if change.options.get("admin"):
+                admins_later.add((change.group.oid, change.member.oid))
+    return ahead, rest
 
 
 def remove_member(change: RemoveMember) -> Any:

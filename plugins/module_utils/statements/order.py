@@ -38,7 +38,7 @@ from ..privileges import KINDS
 from ..state import RoleRef
 from ..store import creation
 from .defaults import alter_defaults
-from .memberships import add_members, early_removals, late_removals, remove_member
+from .memberships import add_members, ahead_of_removals, early_removals, late_removals, remove_member
 from .names import in_database, role, text
 from .privileges import Inventory, Privileges, sections
 from .roles import (
@@ -105,7 +105,7 @@ def _in_one_database(
     lends = [change for change in changes if isinstance(change, LendUsage)]
     additions = [change for change in changes if isinstance(change, AddMember)]
     removals = [change for change in changes if isinstance(change, RemoveMember)]
-    early = {change.group.oid for change in removals if change.early}
+    ahead, additions = ahead_of_removals(additions, {change.group.oid for change in removals if change.early})
     back = role_set(session_role)
     early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
     # Schemas come first, because naming what lies in one takes USAGE. Then the executor's own, so that each other role
@@ -131,10 +131,9 @@ def _in_one_database(
             for part in creation(change)
         ),
         *(Statement.of(password_statement(change), (change,)) for change in changes if isinstance(change, SetPassword)),
-        # What an early removal takes along is granted anew before it.
-        *add_members(change for change in additions if change.exists and change.group.oid in early),
+        *add_members(ahead),
         *(Statement.of(remove_member(change), (change,)) for change in early_removals(removals)),
-        *add_members(change for change in additions if not (change.exists and change.group.oid in early)),
+        *add_members(additions),
         *in_names([(change.run_as, Statement.of(create_schema(change), (change,))) for change in created], back),
         *in_names([(change.run_as, Statement.of(alter_schema_owner(change), (change,))) for change in moved], back),
         *sections(early_grants, lends, back),

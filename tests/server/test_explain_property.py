@@ -133,14 +133,19 @@ def expanded(items: list[dict[str, Any]], rights: list[Right]) -> set[Right]:
         kind, schema, columns = target["type"], target["schema"], target["columns"]
         if kind == "*":
             return set(rights)
+        names = set(map(_plain, item["objects"]))
+        seen: set[str] = set()
         for right in rights:
             if right[0] != kind or right[4] != privilege or (schema is not None and right[1] != schema):
                 continue
             if columns and right[3] not in columns:
                 continue
             # What is held on a relation is held on its columns.
-            if (target["name"] == "*" and not item["objects"]) or _plain(right[2]) in map(_plain, item["objects"]):
+            if (target["name"] == "*" and not names) or _plain(right[2]) in names:
                 found.add(right)
+                seen.add(_plain(right[2]))
+        asked_about = kind not in ("database", "large_object") and schema not in ("pg_catalog", "information_schema")
+        assert names <= seen or not asked_about, f"there are no {names - seen}: {item}"
     return found
 
 
@@ -216,3 +221,26 @@ def test_what_is_explained_is_what_the_server_says(
         again = asked(trial, after.interesting)
         assert {item["plan"] for item in again.explain} <= {"unchanged"}
         check(again, after, "gained", after.interesting)
+
+
+@pytest.mark.parametrize("heir", [True, False], ids=["heir", "destroyed"])
+def test_retirements_are_explained_as_they_come_out(db: Database, heir: bool) -> None:
+    db.sql("CREATE ROLE old; CREATE ROLE heir; CREATE ROLE reader; CREATE ROLE member; GRANT old TO member")
+    db.sql("CREATE ROLE boss; GRANT boss TO old; CREATE SCHEMA s; GRANT CREATE, USAGE ON SCHEMA s TO old, reader")
+    db.sql("CREATE TABLE s.theirs (a int, b int); GRANT SELECT, UPDATE (b) ON s.theirs TO old")
+    db.sql("SET ROLE old; CREATE TABLE s.own (a int, b int); GRANT SELECT, UPDATE (a) ON s.own TO reader, heir;"
+           "CREATE FUNCTION s.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE TYPE s.e AS ENUM ('x');"
+           "REVOKE SELECT ON s.own FROM old; RESET ROLE")  # fmt: skip
+    # A schema goes to the heir as well, and what both hold there becomes one.
+    db.sql("CREATE SCHEMA o; GRANT USAGE ON SCHEMA o TO heir, reader; ALTER SCHEMA o OWNER TO old")
+    end = "reassign_owned_to: heir, drop_owned: true" if heir else "drop_owned: true"
+    manifest = "roles: [{name: heir}, {name: reader}, {name: member}, {name: boss}]\n"
+    manifest += f"retirements: [{{role: old, {end}}}]"
+    before = Truth(db)
+    names = before.interesting
+    predicted = db.reconcile(manifest, check=True, explain=names)
+    assert not predicted.failed, predicted.text
+    check(predicted, before, "lost", names)
+    assert db.converge(manifest).changed
+    check(predicted, Truth(db), "gained", [name for name in names if name != "old"])
+    assert {item["plan"] for item in predicted.explain if item["role"] == "old"} == {"lost"}

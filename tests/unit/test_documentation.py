@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
+from ansible_collections.pg_access.reconcile.plugins.module_utils.export import profiles, shapes
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec import SECTIONS
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import ManifestInvalid
@@ -145,3 +146,17 @@ def test_every_error_code_is_explained() -> None:
     assert {"manifest_invalid", "guard", "lock_timeout", "not_converged"} <= codes
     codes -= {"pg_database_owner", "role_reconcile", "table", "comment", "owner"}  # other constants
     assert {code for code in codes if f"`{code}`" not in page} == set()
+
+
+def test_reasons_of_flat_roles_are_explained() -> None:
+    """Every text that can stand in ``flat_roles``, up to its first particular."""
+    page = (ROOT / "docs/export.md").read_text(encoding="utf-8")
+    texts = [
+        value
+        for room in (profiles, shapes)
+        for name, value in vars(room).items()
+        if name.isupper() and isinstance(value, str) and name != "DEFAULT_ROLE_PATTERN"
+    ]
+    assert len(texts) > 10
+    for text in texts:
+        assert f"| {text.partition('{')[0].strip()}" in page, text

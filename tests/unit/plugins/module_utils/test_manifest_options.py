@@ -597,27 +597,6 @@ def test_a_mistake_is_one_problem_at_its_place(raw: Dict[str, Any], path: str, m
     assert problem.code == "manifest_invalid"
 
 
-NOT_YET: List[Tuple[Dict[str, Any], str]] = [
-    ({"explain": "x"}, "explain"),
-]
-
-
-@pytest.mark.parametrize("raw, path", NOT_YET, ids=[f"{path}-{n}" for n, (_raw, path) in enumerate(NOT_YET)])
-def test_what_the_collection_cannot_do_yet_is_said_to_be_not_supported(raw: Dict[str, Any], path: str) -> None:
-    with pytest.raises(ManifestInvalid) as caught:
-        load.load(raw)
-    assert [problem.path for problem in caught.value.problems] == [path]
-    assert "is not supported yet" in caught.value.problems[0].message
-    assert caught.value.code == "not_supported"
-
-
-def test_one_real_mistake_makes_the_whole_manifest_invalid() -> None:
-    with pytest.raises(ManifestInvalid) as caught:
-        load.load({"roles": [{"name": 5}], "explain": "x"})
-    assert caught.value.code == "manifest_invalid"
-    assert [problem.code for problem in caught.value.problems] == ["not_supported", "manifest_invalid"]
-
-
 @pytest.mark.parametrize(
     "raw",
     [

@@ -29,9 +29,7 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "pg_access").mkdir(parents=True)
     (place / "pg_access" / "reconcile").symlink_to(ROOT)
     with (folder / "log").open("w") as log:
-        found = companions.collections(
-            Path(sys.executable), companions.CONTROLLER_RELEASE, log, companions.CONTROLLER
-        )
+        found = companions.collections(Path(sys.executable), companions.CONTROLLER_RELEASE, log, companions.CONTROLLER)
     companions.link(place, found, companions.CONTROLLER)
     return folder
 

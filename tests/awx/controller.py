@@ -58,9 +58,14 @@ class Kind:
 _NAMED = {"name": "", "description": ""}
 _OWNED = {**_NAMED, "organization": None}
 _ORGANIZATION = {"organization": "organizations"}
-_NOTIFICATIONS = {f"notification_templates_{when}": "notification_templates" for when in ("started", "success", "error")}
+_NOTIFICATIONS = {
+    f"notification_templates_{when}": "notification_templates" for when in ("started", "success", "error")
+}
 _PROMPTS = dict.fromkeys(
-    (f"ask_{what}_on_launch" for what in ("inventory", "labels", "limit", "scm_branch", "skip_tags", "tags", "variables")),
+    (
+        f"ask_{what}_on_launch"
+        for what in ("inventory", "labels", "limit", "scm_branch", "skip_tags", "tags", "variables")
+    ),
     False,
 )
 _JOB_PROMPTS = dict.fromkeys(
@@ -189,7 +194,7 @@ class Controller:
 
     # What tests ask
 
-    def add(self, kind: str, **values: Any) -> int:
+    def add(self, kind: str, /, **values: Any) -> int:
         """Puts an object there, past all rules."""
         self._next += 1
         self._items[kind][self._next] = {**KINDS[kind].fields, **values}
@@ -199,7 +204,7 @@ class Controller:
         """The object with this name, as it is stored. Without an organization it is the one that was made last."""
         return self._items[kind][self._number(kind, name, organization)]
 
-    def change(self, kind: str, name: str, **values: Any) -> None:
+    def change(self, kind: str, name: str, /, **values: Any) -> None:
         """Somebody works in the web interface."""
         self.posted(kind, name).update(values)
 
@@ -214,7 +219,9 @@ class Controller:
 
     def _number(self, kind: str, name: str, organization: str = "") -> int:
         wanted = f"{organization}: {name}" if organization else name
-        names = {self.name(kind, each) if organization else _own_name(item): each for each, item in self._items[kind].items()}
+        names = {
+            self.name(kind, each) if organization else _own_name(item): each for each, item in self._items[kind].items()
+        }
         return names[wanted]
 
     def name(self, kind: str, number: int) -> str:
@@ -416,7 +423,9 @@ class Controller:
 
     def credential(self, item: Item, old: Item, _number: int | None) -> list[str]:
         fields = self._fields(item)
-        hidden = {name for name, value in item["inputs"].items() if value == ENCRYPTED and name in old.get("inputs", {})}
+        hidden = {
+            name for name, value in item["inputs"].items() if value == ENCRYPTED and name in old.get("inputs", {})
+        }
         item["inputs"] = {
             name: old["inputs"][name] if name in hidden else value for name, value in item["inputs"].items()
         }

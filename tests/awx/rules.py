@@ -136,7 +136,7 @@ def answers(value: Mapping[str, Any]) -> list[str]:
 
 def retyped(text: str) -> bool:
     """Whether a text that AWX marks as unsafe becomes something else in ansible-core 2.19 and later."""
-    loader = yaml.SafeLoader("")
+    loader: Any = yaml.SafeLoader("")
     return bool(loader.resolve(yaml.ScalarNode, text, (True, False)) != "tag:yaml.org,2002:str")
 
 
@@ -163,7 +163,9 @@ def node(value: Mapping[str, Any], template: Mapping[str, Any] | None) -> list[s
     problems = [] if isinstance(identifier, str) and 0 < len(identifier) <= 512 else ["identifier: 1 to 512 characters"]
     problems += variables(value.get("extra_data") or {})
     for field in ("job_type", "diff_mode", "limit", "inventory", "scm_branch", "job_tags", "skip_tags", "verbosity"):
-        if value.get(field) not in (None, "") and not (template or {}).get(f"ask_{field}_on_launch".replace("job_tags", "tags")):
+        if value.get(field) not in (None, "") and not (template or {}).get(
+            f"ask_{field}_on_launch".replace("job_tags", "tags")
+        ):
             problems.append(f"{field}: Field is not configured to prompt on launch.")
     return problems
 

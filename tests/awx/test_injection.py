@@ -63,9 +63,7 @@ def place(newest: int) -> Iterator[Place]:
         with psycopg.connect(
             host=server.socket_directory, port=server.port, user="postgres", dbname="postgres", autocommit=True
         ) as connection:
-            connection.execute(
-                psycopg.sql.SQL("CREATE ROLE access_admin SUPERUSER LOGIN PASSWORD {}").format(PASSWORD)
-            )
+            connection.execute(psycopg.sql.SQL("CREATE ROLE access_admin SUPERUSER LOGIN PASSWORD {}").format(PASSWORD))
             connection.execute("CREATE DATABASE shop")
         standard = folder / "socket"
         standard.mkdir()

@@ -97,7 +97,9 @@ def argument_problems(collections: Path, module: str, arguments: dict[str, Any])
     finally:
         program.ControllerAPIModule = original
     rules_of = {name: caught[name] for name in ("mutually_exclusive", "required_if") if name in caught}
-    messages: list[str] = ModuleArgumentSpecValidator(caught["argument_spec"], **rules_of).validate(arguments).error_messages
+    messages: list[str] = (
+        ModuleArgumentSpecValidator(caught["argument_spec"], **rules_of).validate(arguments).error_messages
+    )
     return messages
 
 
@@ -112,7 +114,10 @@ def as_arguments(objects: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
     yield "job_template", objects["plan"]
     yield "job_template", objects["apply"]
     yield "workflow_job_template", objects["workflow"]
-    workflow = {"workflow_job_template": objects["workflow"]["name"], "organization": objects["workflow"]["organization"]}
+    workflow = {
+        "workflow_job_template": objects["workflow"]["name"],
+        "organization": objects["workflow"]["organization"],
+    }
     for node in (*objects["nodes"], *objects["links"]):
         yield "workflow_job_template_node", {**workflow, **node}
 
@@ -185,7 +190,9 @@ def test_what_the_user_gives_is_in_the_objects(full: dict[str, Any]) -> None:
     assert (database["choices"], database["default"]) == (["shop", "crm"], "shop")
     approval = full["nodes"][1]["approval_node"]
     assert (approval["name"], approval["timeout"]) == ("Shop access: approve the plan", 3600)
-    organizations = {arguments["organization"] for _module, arguments in as_arguments(full) if "organization" in arguments}
+    organizations = {
+        arguments["organization"] for _module, arguments in as_arguments(full) if "organization" in arguments
+    }
     assert organizations == {"Databases"}
 
 

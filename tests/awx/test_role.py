@@ -87,9 +87,7 @@ def steps(playbooks: Playbooks) -> dict[str, Step]:
         steps["repair foreseen"] = story.step("--check")
         steps["repaired"] = story.step()
         rotated = {**VALUES["awx_job_template_credential_inputs"], "password": "another"}
-        steps["rotated"] = story.step(
-            awx_job_template_credential_inputs=rotated, awx_job_template_update_secrets=True
-        )
+        steps["rotated"] = story.step(awx_job_template_credential_inputs=rotated, awx_job_template_update_secrets=True)
     for name, step in steps.items():
         assert step.run.code == 0, f"{name}\n{step.run.output}"
     steps["end"] = Step(Run(0, ""), [("", "", controller)])

@@ -53,7 +53,7 @@ SURVEY = {
 
 APPROVAL = {"name": "Approve the plan", "description": "", "timeout": 0}
 VARIABLES = {"reconcile_mode": "additive", "_x": [1, {"any": None}]}
-NODE = {"identifier": "plan", "extra_data": {}, "job_type": None, "limit": ""}
+NODE: dict[str, Any] = {"identifier": "plan", "extra_data": {}, "job_type": None, "limit": ""}
 FIELDS: Any = TYPE["inputs"]["fields"]  # type: ignore[index]
 INPUTS = {"host": "h", "port": "5432", "password": "p", "mode": "", "strict": False}
 

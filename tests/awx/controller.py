@@ -496,7 +496,7 @@ def serving(controller: Controller) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(text)
 
-        do_GET = do_POST = do_PATCH = do_DELETE = _respond
+        do_GET = do_POST = do_PATCH = do_DELETE = _respond  # noqa: N815 - so the base class calls them
 
         def log_message(self, *_words: object) -> None:
             """Pytest's output is for pytest."""

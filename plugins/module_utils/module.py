@@ -100,7 +100,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
         """What the collection itself finds wrong with the raw arguments."""
         mistyped = _mistyped(self.raw)
         try:
-            manifest_to_policy(self.raw, self.secrets)
+            manifest_to_policy(self.raw, self.secrets, bool(getattr(self, "check_mode", False)))
         except ManifestInvalid as invalid:
             return [*invalid.problems, *mistyped]
         return mistyped
@@ -370,7 +370,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
 
         wrong += file_problems(files, given)
     try:
-        policy = manifest_to_policy(module.raw, module.secrets)
+        policy = manifest_to_policy(module.raw, module.secrets, module.check_mode)
     except ManifestInvalid as invalid:
         raise ManifestInvalid((*invalid.problems, *wrong)) from None
     if wrong:

@@ -35,7 +35,7 @@ from .policy_checks import (
     check_memberships,
     check_retirements,
 )
-from .problems import ManifestInvalid, Problem
+from .problems import ManifestInvalid, Problem, as_written
 
 #: The role attributes that a manifest declares, with what an omitted one means (PostgreSQL's own defaults).
 ATTRIBUTE_DEFAULTS: Mapping[str, Union[bool, int, str]] = {
@@ -173,15 +173,16 @@ class Policy:
     named_roles: Mapping[str, str] = field(default_factory=dict)
 
 
-def manifest_to_policy(raw: Mapping[str, Any], secrets: Optional[Secrets] = None) -> Policy:
+def manifest_to_policy(raw: Mapping[str, Any], secrets: Optional[Secrets] = None, check: bool = False) -> Policy:
     """The policy that the module's raw arguments describe. Raises ManifestInvalid with everything that is wrong.
 
-    Secrets that are found on the way go into ``secrets``.
+    Secrets that are found on the way go into ``secrets``. ``check``: nothing is going to be changed, which other tools'
+    files may ask for.
     """
-    draft = load.draft(raw, secrets)
+    draft = load.draft(raw, secrets, check=check)
     policy, problems = _expand(draft.manifest)
     if draft.problems or problems:
-        raise ManifestInvalid((*draft.problems, *problems))
+        raise ManifestInvalid(as_written((*draft.problems, *problems), draft.manifest.renamed))
     return policy
 
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 MANIFEST_INVALID = "manifest_invalid"
@@ -56,6 +56,22 @@ def file_of(source: str, labels: Mapping[str, str]) -> Optional[str]:
         if source.startswith(f"{label}: "):
             return path
     return None
+
+
+def as_written(problems: Sequence[Problem], renamed: Mapping[str, str]) -> Tuple[Problem, ...]:
+    """Problems at the places that another tool's file has. One that is then there twice is told once."""
+    if not renamed:
+        return tuple(problems)
+    return tuple(dict.fromkeys(replace(problem, path=_written(problem.path, renamed)) for problem in problems))
+
+
+def _written(path: Optional[str], renamed: Mapping[str, str]) -> Optional[str]:
+    end = len(path or "")
+    while path is not None and end > 0:
+        if path[:end] in renamed:
+            return renamed[path[:end]] + path[end:]
+        end = max(path.rfind(".", 0, end), path.rfind("[", 0, end))
+    return path
 
 
 #: The most characters of a place, a role's or an object's name in a result, and of a text.

@@ -49,6 +49,7 @@ def examples(factor: float = 1) -> settings:
 MARKER = "Hush-4711-geheim"
 
 SEEDS = seeds.manifests(SECTIONS)
+OTHERS = seeds.others()
 
 ROLES = ("app", "app_owner", "reader", "legacy", "g1", "g2", 'Odd "Role"')
 
@@ -432,6 +433,7 @@ class File:
 
     content: bytes
     assume_roles: Any = None
+    passwords: Any = None
 
 
 def spelt(draw: Any, whole: dict[str, Any], secret: bool) -> str:
@@ -501,3 +503,30 @@ def files(draw: Any, secret: bool = False) -> File:
     encoding = draw(st.sampled_from(ENCODINGS)) if draw(st.integers(0, 4)) == 0 else "utf-8"
     surrogates = draw(st.booleans()) and encoding.startswith("utf")
     return File(text.encode(encoding, "surrogatepass" if surrogates else "replace"), assumed)
+
+
+@st.composite
+def others(draw: Any, secret: bool = False) -> list[File]:
+    """Another tool's file with something wrong in it: a bundle with its part, or several documents in one."""
+    seeds = copy.deepcopy(OTHERS)
+    chosen = draw(st.sampled_from(([0], [0], [1], [1], [2, 3], [3], [1, 1], [0, 1], [1, 0])))
+    wholes = [copy.deepcopy(seeds[number]) for number in chosen]
+    options: dict[str, str] = {}
+    for whole in wholes:
+        passwords = whole.pop("passwords", None)
+        options = passwords or options
+        for one in draw(changes(least=0)):
+            change(whole, *one)
+        holder = whole.get("spec", whole)
+        if secret and isinstance(holder, dict):
+            hide(
+                holder,
+                {},
+                draw(st.sampled_from((*(spot for spot in _IN_A_ROLE if spot != "environment"), "roles as a dict"))),
+            )
+    texts = [spelt(draw, whole, secret) for whole in wholes]
+    if not secret and draw(st.integers(0, 4)) == 0:
+        texts = [damaged(draw, text) for text in texts]
+    if chosen == [1, 1]:
+        texts = ["\n---\n".join(texts)]
+    return [File(text.encode("utf-8", "surrogatepass"), passwords=options) for text in texts]

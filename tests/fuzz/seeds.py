@@ -96,6 +96,80 @@ _TEXTS = (
     """,
 )
 
+#: Files of other tools. One that names ``m1.yml`` is read with the file after it.
+_OTHERS = (
+    """
+    auth_providers: [{type: rds_iam, region: eu-west-1}]
+    default_owner: app_owner
+    role_pattern: "{schema}-{profile}"
+    profiles:
+      editor:
+        login: false
+        inherit: true
+        config: {search_path: "{schema}"}
+        grants:
+          - {privileges: [USAGE], object: {type: schema}}
+          - {privileges: [SELECT], "on": {type: table, name: "*"}, ensure: present}
+        default_privileges: [{privileges: [SELECT], on_type: table, ensure: present}]
+    schemas: [{name: inv, owner: app_owner, profiles: [editor], role_pattern: "{schema}_{profile}"}, {name: other}]
+    roles:
+      - {name: app_owner, comment: Owns things, connection_limit: 5, config: {work_mem: 8MB}, createdb: true}
+      - {name: app, login: true, password: {from_env: FUZZ_PASSWORD}, password_valid_until: "2027-01-31T23:59:59Z"}
+      - {name: legacy, external: true, preserve_undeclared_grants: true}
+    memberships: [{role: inv_editor, members: [{name: app, admin: true, inherit: true}], exclusive: true}]
+    grants:
+      - {role: app, privileges: [CONNECT], object: {type: database, name: app}}
+      - {role: PUBLIC, privileges: [EXECUTE], "on": {type: function, schema: inv, name: "*"}, ensure: absent}
+    default_privileges:
+      - {owner: app_owner, scope: {type: schema, schema: inv}, grant: [{role: app, privileges: [SELECT], on_type: table}]}
+      - {owner: app_owner, scope: {type: global}, grant: [{role: PUBLIC, privileges: [EXECUTE], on_type: function, ensure: absent}]}
+      - {schema: other, grant: [{role: app, privileges: [USAGE], on_type: sequence}]}
+    retirements: [{role: old, reassign_owned_to: app_owner, drop_owned: true, terminate_sessions: true}]
+    """,
+    """
+    apiVersion: pgroles.io/v1alpha1
+    kind: PostgresPolicy
+    metadata: {name: shop, namespace: default, labels: {team: a}}
+    spec:
+      connection: {params: {host: db, port: 5432, dbname: app, username: u, passwordSecret: {name: s, key: k}}}
+      interval: 5m
+      mode: apply
+      suspend: false
+      approval: auto
+      reconciliationMode: authoritative
+      allow_schema_owner_transfers: false
+      defaultOwner: app_owner
+      profiles: {reader: {grants: [{privileges: [USAGE], object: {type: schema}}]}}
+      schemas: [{name: inv, profiles: [reader], rolePattern: "{schema}_{profile}"}]
+      roles:
+        - {name: app_owner, connectionLimit: 5}
+        - {name: app, login: true, password: {secretRef: {name: s}, secretKey: app}}
+        - {name: batch, login: true, password: {generate: {length: 32, secretName: b, secretKey: k}}}
+        - {name: legacy, external: true, privilegeReconciliation: additive}
+      memberships: [{role: inv_reader, members: [{name: app}]}]
+    passwords: {batch: Pa55-word-of-batch}
+    """,
+    """
+    shared:
+      default_owner: app_owner
+      profiles: {reader: {grants: [{privileges: [USAGE], object: {type: schema}}]}}
+    sources: [{file: m1.yml}]
+    """,
+    """
+    policy: {name: app}
+    scope: {roles: [app_owner, app], schemas: [{name: inv, facets: [owner, bindings]}]}
+    role_pattern: "{profile}-of-{schema}"
+    roles: [{name: app_owner}, {name: app}]
+    schemas: [{name: inv, profiles: [reader]}]
+    grants: [{role: app, privileges: [USAGE], "on": {type: schema, name: inv}}]
+    """,
+)
+
+
+def others() -> list[dict[str, Any]]:
+    """The seeds of other tools' files. The bundle comes before its part."""
+    return [yaml.safe_load(text) for text in _OTHERS]
+
 
 def manifests(sections: Any) -> list[dict[str, Any]]:
     """The seeds, as far as the spec's ``sections`` know what they declare."""

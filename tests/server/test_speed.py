@@ -19,7 +19,7 @@ MANIFEST = "roles: [{name: a, login: true, member_of: [{name: g}]}, {name: g}]\n
 
 #: Only a plan with changes, or what somebody asked for, may load these.
 LATE = {
-    "authority", "difftext", "drops", "elsewhere", "execution", "feasibility", "files", "grantors", "guards", "items",
+    "authority", "difftext", "drops", "elsewhere", "execution", "feasibility", "files", "foreign", "grantors", "guards", "items",
     "locks", "password_sending", "protection", "script", "script_files", "sealed", "sessions", "statements", "undo",
     "verification", "waits", "yaml",
 }  # fmt: skip
@@ -59,3 +59,15 @@ def test_what_is_asked_for_is_loaded(db: Database, tmp_path: Path) -> None:
     """The list above has names that exist."""
     db.converge(MANIFEST)
     assert "script_files" in loaded(db, plan_file=str(tmp_path / "plan.sql")) & LATE
+
+
+def test_a_native_file_loads_nothing_of_other_tools(db: Database, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    ours, theirs = tmp_path / "access.yml", tmp_path / "pgroles.yml"
+    ours.write_text(MANIFEST, encoding="utf-8")
+    theirs.write_text("auth_providers: []\nroles: [{name: a, login: true}, {name: g}]", encoding="utf-8")
+    rooms = {"source", "conversion", "pgroles", "bundle", "policy_resource"}
+    for path, wanted in ((ours, set()), (theirs, rooms)):
+        options = dict.fromkeys(("roles", "schemas"))
+        db.converge(manifest_files=[str(path)])
+        assert loaded(db, manifest_files=[str(path)], **options) & rooms == wanted

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 try:
     import yaml
@@ -31,20 +31,32 @@ _MOST_ADDED = 500000
 _NO_TEMPLATES = "files are read where the module runs and are not templated (the role reads them with include_vars)"
 
 
-def read(judge: Judge, path: str) -> Optional[Dict[Any, Any]]:
-    """The file's content, or None (after saying why). Single values that cannot be used are BROKEN in it."""
+class Document(NamedTuple):
+    """One document of a file. ``prefix`` stands before every path in it: empty, or ``document 3 (Role app): ``."""
+
+    content: Dict[Any, Any]
+    prefix: str = ""
+
+
+def read(judge: Judge, path: str) -> Optional[List[Document]]:
+    """The file's documents, or None (after saying why). Single values that cannot be used are BROKEN in them.
+
+    Only a file in which each document is a Kubernetes resource may have several.
+    """
     text = _text(judge, path)
     if text is None:
         return None
     # The parser in C where PyYAML has it: a manifest with thousands of rules takes seconds without.
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    kind: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = kind(text)
     try:
         node = loader.get_single_node()
-        if node is not None and _added(node) > _MOST_ADDED:
-            judge.report("", f"stands for too much: its aliases add more than {_MOST_ADDED} values to what is written")
-            return None
-        content = None if node is None else _Reader(judge, loader).value(node, "")
+        content = None if node is None else _content(judge, loader, node)
     except yaml.YAMLError as exc:
+        if str(getattr(exc, "problem", None)) == _ANOTHER:
+            found = _stream(judge, kind, text)
+            if found is not None:
+                return found or None
         judge.report("", _yaml_problem(exc, text))
         return None
     except RecursionError:
@@ -60,7 +72,78 @@ def read(judge: Judge, path: str) -> Optional[Dict[Any, Any]]:
     if not isinstance(content, dict):
         judge.report("", "must be a dict with the sections as its keys")
         return None
-    return content
+    return [Document(content)]
+
+
+#: PyYAML's words for a file with more than one document.
+_ANOTHER = "but found another document"
+
+
+def _content(judge: Judge, loader: Any, node: Any) -> Any:
+    if _added(node) > _MOST_ADDED:
+        judge.report("", f"stands for too much: its aliases add more than {_MOST_ADDED} values to what is written")
+        return BROKEN
+    return _Reader(judge, loader).value(node, "")
+
+
+def _stream(judge: Judge, kind: Any, text: str) -> Optional[List[Document]]:
+    """The documents of a file with resources. None where it is none, or where it is not valid YAML.
+
+    An empty list where nothing of it can be used, which is said.
+    """
+    loader = kind(text)
+    found: List[Document] = []
+    usable = True
+    number = 0
+    try:
+        nodes: List[Any] = []
+        while loader.check_node():
+            nodes.append(loader.get_node())
+        if not all(_is_empty(node) or _title(node) is not None for node in nodes):
+            return None
+        for number, node in enumerate(nodes, 1):
+            if _is_empty(node):
+                continue
+            prefix = f"document {number} ({_title(node)}): "
+            reader = Judge(label=judge.source(prefix[:-2]), file=judge.file, native=True)
+            content = _content(reader, loader, node)
+            judge.problems.extend(reader.problems)
+            if isinstance(content, dict):
+                found.append(Document(content, prefix))
+            else:
+                usable = False
+    except (yaml.YAMLError, RecursionError):
+        return None
+    finally:
+        loader.dispose()
+    return found if usable else []
+
+
+def _is_empty(node: Any) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == _TAG + "null"
+
+
+def _title(node: Any) -> Optional[str]:
+    """Kind and name of a resource; None for what is none."""
+    top = _scalars(node)
+    if "apiVersion" not in top or "kind" not in top:
+        return None
+    named: Dict[str, str] = {}
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.value == "metadata":
+            named = _scalars(value)
+    title = " ".join(text for text in (top["kind"], named.get("name", "")) if text)
+    return title if re.fullmatch(r"[\w.@ -]{1,150}", title) else "resource"
+
+
+def _scalars(node: Any) -> Dict[str, str]:
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    return {
+        key.value: value.value
+        for key, value in node.value
+        if isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode)
+    }
 
 
 def _text(judge: Judge, path: str) -> Optional[str]:

@@ -15,7 +15,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 
 from .. import privileges
 from ..masking import Secrets, of_roles
-from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem, file_of
+from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem, as_written, file_of
 from .build import Part, part, sections_holder
 from .model import Manifest
 from .passwords import of_option, with_environment
@@ -36,7 +36,7 @@ class Draft:
     def checked(self) -> Manifest:
         """The manifest, when nothing is wrong with it."""
         if self.problems:
-            raise ManifestInvalid(self.problems)
+            raise ManifestInvalid(as_written(self.problems, self.manifest.renamed))
         return self.manifest
 
 
@@ -52,18 +52,22 @@ def from_options(raw: Mapping[str, Any]) -> Manifest:
 
 def from_files(paths: Sequence[str], assume_roles: Any = None) -> Manifest:
     """The manifest composed from YAML files where the module runs."""
-    return _draft_files(paths, assume_roles, Secrets()).checked()
+    return _draft_files({"manifest_files": paths, "assume_roles": assume_roles}, paths, Secrets(), False).checked()
 
 
 def draft(
-    raw: Mapping[str, Any], secrets: Optional[Secrets] = None, environment: Optional[Mapping[str, str]] = None
+    raw: Mapping[str, Any],
+    secrets: Optional[Secrets] = None,
+    environment: Optional[Mapping[str, str]] = None,
+    check: bool = False,
 ) -> Draft:
     """What the module's raw arguments describe, with the problems of it.
 
-    The secrets that files and the environment hold go into ``secrets`` before anything is judged.
+    The secrets that files and the environment hold go into ``secrets`` before anything is judged. ``check``: nothing is
+    going to be changed.
     """
     known = Secrets() if secrets is None else secrets
-    found = _draft(raw, known)
+    found = _draft(raw, known, check)
     judge = Judge()
     passwords = of_option(judge, raw.get("passwords"))
     variables = os.environ if environment is None else environment
@@ -72,7 +76,7 @@ def draft(
     return Draft(manifest, (*found.problems, *judge.problems, *problems))
 
 
-def _draft(raw: Mapping[str, Any], secrets: Secrets) -> Draft:
+def _draft(raw: Mapping[str, Any], secrets: Secrets, check: bool) -> Draft:
     if raw.get("manifest_files") is None:
         return _draft_options(raw)
     judge = Judge()
@@ -87,7 +91,7 @@ def _draft(raw: Mapping[str, Any], secrets: Secrets) -> Draft:
         {key: raw.get(key) for key in ("manifest_files", "assume_roles")}, {"options": MANIFEST_OPTIONS}, ""
     )
     paths = () if fields is None else tuple(item.value for item in fields.items("manifest_files"))
-    found = _draft_files(paths, raw.get("assume_roles"), secrets, judged=True)
+    found = _draft_files(raw, paths, secrets, check, judged=True)
     if both:
         options = _draft_options({key: raw[key] for key in both})
         judge.problems.extend(options.problems)
@@ -122,50 +126,97 @@ def _draft_options(raw: Mapping[str, Any]) -> Draft:
     return Draft(manifest, (*judge.problems, *problems))
 
 
-def _draft_files(paths: Sequence[str], assume_roles: Any, secrets: Secrets, judged: bool = False) -> Draft:
+def _draft_files(
+    raw: Mapping[str, Any], paths: Sequence[str], secrets: Secrets, check: bool, judged: bool = False
+) -> Draft:
     judge = Judge()
     fields: Optional[Fields] = judge.fields(
-        {"assume_roles": assume_roles}, {"options": {"assume_roles": MANIFEST_OPTIONS["assume_roles"]}}, ""
+        {"assume_roles": raw.get("assume_roles")}, {"options": {"assume_roles": MANIFEST_OPTIONS["assume_roles"]}}, ""
     )
     problems = [] if judged else judge.problems
     assumed = frozenset() if fields is None else frozenset(item.value for item in fields.items("assume_roles"))
     from . import files  # and with it PyYAML, which only files need
 
-    place = Judge()
-    usable: List[str] = []
     if not files.HAS_YAML and paths:
-        place.report(
-            "manifest_files",
+        message = (
             "PyYAML is needed to read files, and the Python that runs the module has none: install it there"
-            " (pip install PyYAML), or give the sections as options",
-            code=MISSING_LIBRARY,
+            " (pip install PyYAML), or give the sections as options"
         )
-        return Draft(Manifest(assume_roles=assumed), (*problems, *place.problems))
+        missing = Problem(path="manifest_files", message=message, code=MISSING_LIBRARY)
+        return Draft(Manifest(assume_roles=assumed), (*problems, missing))
+    place = Judge()
+    usable = _usable(place, paths)
+    problems.extend(place.problems)
+    labels = _labels(usable)
+    read = _Files(raw, check, secrets, labels)
+    for path in usable:
+        read.add(Judge(label=labels[path], file=path, native=True), path)
+    manifest, more = _compose(read.parts, assumed, {label: path for path, label in labels.items()})
+    manifest = replace(manifest, renamed=read.renamed)
+    if not read.complete:
+        manifest = replace(manifest, unreadable=manifest.unreadable | {"roles", "default_owner"})
+    return Draft(manifest, (*problems, *read.problems, *more))
+
+
+def _usable(judge: Judge, paths: Sequence[str]) -> List[str]:
+    found: List[str] = []
     for number, path in enumerate(paths):
         if not os.path.isabs(path):
             # A manifest itself in the place of a path may hold a password.
             shown = show(path) if len(path.split()) == 1 else "this"
-            place.report(f"manifest_files[{number}]", f"{shown} must be an absolute path, where the module runs")
-        elif path in usable:
-            place.report(f"manifest_files[{number}]", f"{show(path)} is listed twice")
+            judge.report(f"manifest_files[{number}]", f"{shown} must be an absolute path, where the module runs")
+        elif path in found:
+            judge.report(f"manifest_files[{number}]", f"{show(path)} is listed twice")
         else:
-            usable.append(path)
-    problems.extend(place.problems)
-    labels = _labels(usable)
-    parts: List[Part] = []
-    for path in usable:
-        reader = Judge(label=labels[path], file=path, native=True)
-        content = files.read(reader, path)
-        if content is not None:
-            secrets.add_all(of_roles(content.get("roles")))
-            found = reader.fields(_without_options(reader, content), sections_holder(), "")
-            if found is not None:
-                parts.append(part(reader, found))
-        problems.extend(reader.problems)
-    manifest, more = _compose(parts, assumed, {label: path for path, label in labels.items()})
-    if len(parts) < len(usable):
-        manifest = replace(manifest, unreadable=manifest.unreadable | {"roles", "default_owner"})
-    return Draft(manifest, (*problems, *more))
+            found.append(path)
+    return found
+
+
+class _Files:
+    """Reads one file after the other. ``labels`` grows with files that other tools' files name.
+
+    ``complete``: everything in them could be used so far that the rest may refer to.
+    """
+
+    def __init__(self, raw: Mapping[str, Any], check: bool, secrets: Secrets, labels: Dict[str, str]) -> None:
+        self.parts: List[Part] = []
+        self.problems: List[Problem] = []
+        self.renamed: Dict[str, str] = {}
+        self.complete = True
+        self._raw = raw
+        self._check = check
+        self._secrets = secrets
+        self._labels = labels
+
+    def add(self, judge: Judge, path: str) -> None:
+        """One more file."""
+        from . import files
+        from .foreign.recognize import NATIVE, format_of
+
+        documents = files.read(judge, path)
+        if documents is None:
+            self.complete = False
+        elif format_of([document.content for document in documents]) == NATIVE:
+            self._native(judge, documents[0].content)
+        else:
+            from .foreign.source import Reader
+
+            found = Reader(self._raw, self._check, self._secrets).found(judge, path, documents, self._labels)
+            self.parts.extend(found.parts)
+            self.problems.extend(found.problems)
+            self.renamed.update(found.renamed)
+            self._labels.update(found.labels)
+            self.complete = self.complete and found.complete
+            return
+        self.problems.extend(judge.problems)
+
+    def _native(self, judge: Judge, content: Mapping[Any, Any]) -> None:
+        self._secrets.add_all(of_roles(content.get("roles")))
+        found = judge.fields(_without_options(judge, content), sections_holder(), "")
+        if found is None:
+            self.complete = False
+        else:
+            self.parts.append(part(judge, found))
 
 
 def _without_options(judge: Judge, content: Mapping[Any, Any]) -> Mapping[Any, Any]:

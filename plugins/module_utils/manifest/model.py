@@ -206,6 +206,8 @@ class Manifest:
     default_owner_source: str = "default_owner"
     #: The files that it was composed from: what stands before the paths, and the whole name.
     files: Mapping[str, str] = field(default_factory=dict)
+    #: Places of keys that another tool's file calls otherwise than a manifest does, and what they are there.
+    renamed: Mapping[str, str] = field(default_factory=dict)
     #: Roles that unusable rules name, with the places; empty unless the manifest has problems.
     mentioned: Tuple[Tuple[str, str], ...] = ()
     #: Sections of which nothing could be used; empty unless the manifest has problems.

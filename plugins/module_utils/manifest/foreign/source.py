@@ -1,0 +1,168 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""From the documents of another tool's file to a part of the manifest, judged as every other part is."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+
+from ...masking import NOBODY, Secrets
+from ...problems import Problem
+from ..build import Part, part, sections_holder
+from ..files import Document, read
+from ..texts import show
+from ..validate import Judge
+from . import pgroles, policy_resource
+from .bundle import Bundle, bundle, fragment
+from .conversion import Call, ConvertedJudge, Sections, call_of, secret_texts
+from .recognize import BUNDLE, FRAGMENT, RESOURCES, format_of, is_resource
+
+
+class Resource(NamedTuple):
+    """How resources of one kind are read. ``convert`` adds one to the sections. ``secrets`` finds what no output may
+    show, with whose it is, and is called first.
+    """
+
+    convert: Callable[[Document, Sections, Call], None]
+    secrets: Callable[[Document], Iterator[Tuple[str, str]]]
+
+
+#: By API group, without the version, and kind.
+RESOURCE_KINDS: Mapping[Tuple[str, str], Resource] = {
+    ("pgroles.io", "PostgresPolicy"): Resource(policy_resource.convert, policy_resource.secrets),
+}
+
+
+class Found(NamedTuple):
+    """What a file came to: parts of the manifest, problems, the label of each file that it named, and the places of
+    keys that the native form calls otherwise. ``complete``: everything that something else may refer to is in it.
+    """
+
+    parts: List[Part]
+    problems: List[Problem]
+    labels: Dict[str, str]
+    renamed: Dict[str, str]
+    complete: bool = True
+
+
+class Reader:
+    """Reads other tools' files. Secrets that they hold go into ``secrets`` before anything is judged."""
+
+    def __init__(self, raw: Mapping[str, Any], check: bool, secrets: Secrets) -> None:
+        self._call = call_of(raw, check)
+        self._secrets = secrets
+
+    def found(self, judge: Judge, path: str, documents: List[Document], labels: Mapping[str, str]) -> Found:
+        """What a file comes to that is not native. ``labels``: those of every file so far, by path."""
+        kind = format_of([document.content for document in documents])
+        if kind == BUNDLE:
+            return self._bundle(judge, path, documents[0], labels)
+        sections = Sections(judge)
+        if kind == RESOURCES:
+            self._resources(sections, documents)
+        elif kind == FRAGMENT:
+            judge.report("", "is a part of a pgroles bundle: list the bundle's own file, which names its parts")
+            return Found([], judge.problems, {}, {}, complete=False)
+        else:
+            self._secrets.add_all(pgroles.secrets(documents[0].content))
+            pgroles.convert(documents[0].content, sections)
+        return self._judged(judge, sections)
+
+    def _judged(self, judge: Judge, sections: Sections) -> Found:
+        native = ConvertedJudge(judge.label, judge.file, sections.places)
+        fields = native.fields(sections.values, sections_holder(), "")
+        parts = [] if fields is None else [part(native, fields)]
+        renamed = {judge.source(written): judge.source(original) for written, original in sections.places.renamed()}
+        return Found(parts, [*judge.problems, *native.problems], {}, renamed, bool(parts) and sections.complete)
+
+    # -- resources --
+
+    def _resources(self, sections: Sections, documents: List[Document]) -> None:
+        every = [item for document in documents for item in _items(sections, document)]
+        for document in every:
+            known = RESOURCE_KINDS.get(_kind(document))
+            self._secrets.add_all(_secrets(document) if known is None else known.secrets(document))
+        for document in every:
+            known = RESOURCE_KINDS.get(_kind(document))
+            if known is not None:
+                known.convert(document, sections, self._call)
+                continue
+            group, kind = _kind(document)
+            listed = ", ".join(sorted(f"{name} of {group}" for group, name in RESOURCE_KINDS))
+            advice = "give passwords with the option passwords" if kind == "Secret" else f"known are {listed}"
+            what = f"the kind {show(kind)} of {show(group)}" if group else f"the kind {show(kind)}"
+            sections.judge.report(f"{document.prefix}kind", f"nothing is read from {what}: leave it out; {advice}")
+
+    # -- bundles --
+
+    def _bundle(self, judge: Judge, path: str, root: Document, labels: Mapping[str, str]) -> Found:
+        sections = Sections(judge)
+        whole = bundle(root.content, sections)
+        found = self._judged(judge, sections)
+        names: Dict[str, str] = {}
+        for place, name in whole.sources:
+            file = os.path.normpath(os.path.join(os.path.dirname(path), name))
+            if file in labels or file in names:
+                judge.report(place, f"{show(name)} is listed twice")
+                found.problems.append(judge.problems[-1])
+                continue
+            base = os.path.basename(file)
+            taken = {*labels.values(), *names.values()}
+            names[file] = base if base not in taken else file
+            more = self._fragment(Judge(label=names[file], file=file, native=True), file, whole)
+            found.parts.extend(more.parts)
+            found.problems.extend(more.problems)
+            found.renamed.update(more.renamed)
+            found = found._replace(complete=found.complete and more.complete)
+        return found._replace(labels=names)
+
+    def _fragment(self, judge: Judge, path: str, whole: Bundle) -> Found:
+        documents = read(judge, path)
+        if documents is None:
+            return Found([], judge.problems, {}, {}, complete=False)
+        if format_of([document.content for document in documents]) in (BUNDLE, RESOURCES):
+            judge.report("", "is no part of a pgroles bundle")
+            return Found([], judge.problems, {}, {}, complete=False)
+        sections = Sections(judge)
+        self._secrets.add_all(pgroles.secrets(documents[0].content))
+        fragment(documents[0].content, sections, whole)
+        return self._judged(judge, sections)
+
+
+def _kind(document: Document) -> Tuple[str, str]:
+    version, kind = document.content.get("apiVersion"), document.content.get("kind")
+    group = str(version).rpartition("/")[0] if isinstance(version, str) else ""
+    return group, kind if isinstance(kind, str) else ""
+
+
+def _items(sections: Sections, document: Document) -> Iterator[Document]:
+    """The resource itself, or those of a list as ``kubectl get`` writes it."""
+    items = document.content.get("items")
+    if _kind(document) != ("", "List") or not isinstance(items, list):
+        yield document
+        return
+    for number, item in enumerate(items):
+        if is_resource(item):
+            yield Document(item, f"{document.prefix}items[{number}].")
+        else:
+            sections.judge.report(f"{document.prefix}items[{number}]", "must be a resource, with apiVersion and kind")
+            sections.complete = False
+
+
+def _secrets(document: Document) -> Iterator[Tuple[str, str]]:
+    """Whatever may be secret in a resource that nothing is read from."""
+    for text in secret_texts(document.content.get("stringData")):
+        yield text, NOBODY
+    for text in secret_texts(document.content.get("data")):
+        yield text, NOBODY
+        try:
+            yield base64.b64decode(text, validate=True).decode("utf-8"), NOBODY
+        except ValueError:
+            continue

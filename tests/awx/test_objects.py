@@ -34,6 +34,9 @@ FULL: dict[str, Any] = {
         "username": "access_admin",
         "password": "a secret",
         "fingerprint_key": "another secret",
+        "port": 5433,
+        "sslmode": "",
+        "ca": None,
     },
     "awx_job_template_update_secrets": True,
     "awx_job_template_more_credentials": ["Vault"],
@@ -167,6 +170,9 @@ def test_what_the_user_gives_is_in_the_objects(full: dict[str, Any]) -> None:
     assert full["credential_type"]["name"] == full["own_credential"]["credential_type"] == "PostgreSQL login"
     assert full["own_credential"]["name"] == "Shop login"
     assert full["own_credential"]["update_secrets"] is True
+    # AWX takes only texts, and makes something else of an empty choice.
+    given = {name: value for name, value in FULL["awx_job_template_credential_inputs"].items() if value}
+    assert full["own_credential"]["inputs"] == {**given, "port": "5433"}
     assert full["project"]["scm_branch"] == "main"
     for name, variables in (
         ("plan", {"reconcile_max_drops": 1, "reconcile_rehearse": True}),
@@ -205,6 +211,14 @@ def test_planning_and_applying_are_two_templates_that_differ_in_nothing_else(obj
     assert (apply["job_type"], apply["diff_mode"]) == ("run", True)
     assert apply["extra_vars"]["reconcile_require_approval"] is True
     assert "reconcile_require_approval" not in plan["extra_vars"]
+
+
+def test_extra_variables_are_those_of_the_role_that_runs(objects: dict[str, Any]) -> None:
+    specs = yaml.safe_load((ROOT / "roles/reconcile/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    known = {*specs["argument_specs"]["main"]["options"], "reconcile_require_approval"}
+    for name in ("plan", "apply"):
+        assert set(objects[name]["extra_vars"]) <= known
+    assert {question["variable"] for question in objects["workflow"]["survey_spec"]["spec"]} <= known
 
 
 def test_brakes_hold_by_default(playbooks: Playbooks) -> None:

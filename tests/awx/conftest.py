@@ -44,7 +44,7 @@ def newest() -> int:
     """The newest PostgreSQL that is there."""
     ready = servers.available()
     if not ready:
-        pytest.skip("no PostgreSQL is there: run python tests/server/servers.py prepare")
+        pytest.fail("no PostgreSQL is there: run python tests/server/servers.py prepare 18")
     return ready[-1]
 
 

@@ -290,9 +290,6 @@ def lint(job: Job) -> None:
 def ansible_lint(job: Job) -> None:
     tools = job.environment("galaxy")
     collection = tree.refresh(job.name)
-    # The role awx_job_template calls modules of another collection, whose options are looked at as well.
-    found = companions.collections(tools / "python", companions.CONTROLLER_RELEASE, job.log, companions.CONTROLLER)
-    companions.link(collection.parents[1], found, companions.CONTROLLER)
     home = environments.home(job.name, tools / "python")
     variables = {
         "HOME": str(home),

@@ -194,19 +194,19 @@ class Controller:
 
     # What tests ask
 
-    def add(self, kind: str, /, **values: Any) -> int:
+    def add(self, collection: str, /, **values: Any) -> int:
         """Puts an object there, past all rules."""
         self._next += 1
-        self._items[kind][self._next] = {**KINDS[kind].fields, **values}
+        self._items[collection][self._next] = {**KINDS[collection].fields, **values}
         return self._next
 
     def posted(self, kind: str, name: str, organization: str = "") -> Item:
         """The object with this name, as it is stored. Without an organization it is the one that was made last."""
         return self._items[kind][self._number(kind, name, organization)]
 
-    def change(self, kind: str, name: str, /, **values: Any) -> None:
+    def change(self, collection: str, name: str, /, **values: Any) -> None:
         """Somebody works in the web interface."""
-        self.posted(kind, name).update(values)
+        self.posted(collection, name).update(values)
 
     def link(self, before: str, way: str, after: str) -> None:
         """Somebody draws a line in the workflow."""

@@ -19,7 +19,7 @@ from typing import TextIO
 
 from layout import BUILD, locked
 
-COLLECTIONS = ("amazon/aws", "community/general")
+COLLECTIONS = ("amazon/aws", "community/general", "community/postgresql")
 
 #: What the role awx_job_template works through, and a release of the package `ansible` that has it.
 CONTROLLER = ("awx/awx",)

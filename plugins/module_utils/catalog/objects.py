@@ -154,12 +154,19 @@ GROUP BY a.attname
 
 _UNTRUSTED = "SELECT lanname FROM pg_language WHERE NOT lanpltrusted"
 
+# Looking a type up as SQL does is refused in a schema that the executor may not use: there only the server's own
+# spelling is known.
 _TYPE_OIDS = """
 SELECT t.position,
-       CASE WHEN t.schema IS NULL
+       CASE WHEN h.oid IS NOT NULL
+            THEN (SELECT y.oid::int8 FROM pg_type AS y
+                  WHERE y.typnamespace = h.oid AND format_type(y.oid, NULL) = t.name)
+            WHEN t.schema IS NULL
                  OR (SELECT has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace AS n WHERE n.nspname = t.schema)
             THEN to_regtype(t.name)::oid::int8 END
 FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS t(name, schema, position)
+LEFT JOIN pg_namespace AS h ON starts_with(t.name, quote_ident(h.nspname) || '.')
+     AND NOT has_schema_privilege(h.oid, 'USAGE')
 """
 
 # One look for all undeclared roles that would lose something; the views, rules and functions of every schema count but

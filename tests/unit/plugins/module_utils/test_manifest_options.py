@@ -293,6 +293,7 @@ RULES: List[Tuple[Dict[str, Any], str, str]] = [
     ({"scope": {"schemas": [""]}}, "scope.schemas[0]", "needs a literal character"),
     ({"scope": {"ignore_roles": ["x*", "?[a-z]*"]}}, "scope.ignore_roles[1]", "needs a literal character"),
     ({"scope": {"ignore_roles": ["[!]a]"]}}, "scope.ignore_roles[0]", "needs a literal character"),
+    ({"scope": {"ignore_roles": ["x", "[ab]*"]}}, "scope.ignore_roles[1]", "needs a literal character"),
     # privileges
     (
         grant(privileges=["SELECT", "EXECUTE"]),
@@ -979,7 +980,7 @@ def test_other_spellings_that_are_wrong(key: str, items: Any, path: str, words: 
         assert word in problem.message
 
 
-@pytest.mark.parametrize("pattern", ["app_*", "[a]x", "[", "x", "?x?", "[!a]b"])
+@pytest.mark.parametrize("pattern", ["app_*", "[a]x", "[", "x", "?x?", "[!a]b", "[*]", "[{][{]", "[a]*"])
 def test_patterns_with_a_literal_character(pattern: str) -> None:
     assert load.load({"scope": {"schemas": [pattern]}}).scope.schemas == (pattern,)
 

@@ -148,7 +148,7 @@ KINDS = {
             "scm_branch": "", "job_tags": "", "skip_tags": "", **_PROMPTS,
         },
         references={**_ORGANIZATION, "inventory": "inventories"},
-        lists={"labels": "labels", **_NOTIFICATIONS},
+        lists={"labels": "labels", "notification_templates_approvals": "notification_templates", **_NOTIFICATIONS},
         surveyed=True,
     ),
     "workflow_job_template_nodes": Kind(

@@ -18,7 +18,7 @@ NARROW, WIDE = 360, 1600
 #: Whom the start page is for, and the page that each of them begins with.
 DOORS = {
     "a newcomer": "quickstart.html",
-    "an administrator of AWX": "role-reconcile.html",
+    "an administrator of AWX": "awx.html",
     "a DBA": "what-is-managed.html",
     "a contributor": "contributing.html",
 }

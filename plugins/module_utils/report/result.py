@@ -193,7 +193,13 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
 
         suppressed = suppressed_items(plan.suppressed, brief=brief)
         withheld = withheld_items(plan.withheld, brief=brief)
+    told: Dict[str, Any] = {}
+    if run.explained is not None:
+        from .explained import explained_items
+
+        told["explain"] = explained_items(run.explained, brief=brief)
     return {
+        **told,
         "changed": bool(run.sql),
         "sql": list(sql),
         "suppressed_revokes": suppressed,
@@ -212,9 +218,11 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
     }
 
 
-def size(result: Any) -> int:
-    """The characters that a serialised result has at most: the facts repeat most of it."""
-    return 2 * len(json.dumps(result, ensure_ascii=False))
+def size(result: Mapping[str, Any]) -> int:
+    """The characters that a serialised result has at most: the facts repeat most of it, but no explanation."""
+    once = {"explain": result["explain"]} if "explain" in result else {}
+    twice = {name: value for name, value in result.items() if name not in once}
+    return 2 * len(json.dumps(twice, ensure_ascii=False)) + len(json.dumps(once, ensure_ascii=False))
 
 
 def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
@@ -223,7 +231,8 @@ def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
     Returns what is left of ``summary.managed``, whose last key then counts what was left out.
     """
     managed = dict(result["summary"]["managed"])
-    lists = {name: result[name] for name in ("sql", "suppressed_revokes", "withheld", "diff")}
+    named = ("sql", "suppressed_revokes", "withheld", "explain", "diff")
+    lists = {name: result[name] for name in named if name in result}
     lists["managed"] = list(managed.items())
     empty: Dict[str, List[Any]] = {name: [] for name in lists}
     rest = size({**result, "summary": {**result["summary"], "managed": {}}, **empty})

@@ -4,9 +4,9 @@
 
 """How Sphinx builds the documentation.
 
-`make docs` lays these pages out in `.build/docs/source` together with those that lie elsewhere (`tools/website.py`), adds the
-module reference as `reference/`, and builds there. Nothing is looked up on other sites, so that the build works without a
-network, and nothing is loaded from them, so that the pages do.
+`make docs` lays these pages out in `.build/docs/source` together with those that lie elsewhere (`tools/website.py`),
+adds the module reference as `reference/`, and builds there. Nothing is looked up on other sites, so that the build works
+without a network, and nothing is loaded from them, so that the pages do.
 """
 
 from pathlib import Path
@@ -38,7 +38,9 @@ pygments_dark_style = "a11y-high-contrast-dark"
 # The theme's switch between dark and light sets an attribute, which the colours of the module reference do not know.
 _dark = get_color_scheme_content("default-dark").decode().removeprefix(":root")
 _system = "@media(prefers-color-scheme:dark){body:not([data-theme=light])" + _dark + "}"
-Path(__file__).with_name("_static").joinpath("dark.css").write_text("body[data-theme=dark]" + _dark + _system, encoding="utf-8")
+Path(__file__).with_name("_static").joinpath("dark.css").write_text(
+    "body[data-theme=dark]" + _dark + _system, encoding="utf-8"
+)
 
 # The module reference refers to pages of the Ansible documentation that are not built here.
 nitpick_ignore_regex = [

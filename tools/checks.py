@@ -331,7 +331,7 @@ def build(job: Job) -> Path:
 
 
 def docs(job: Job) -> None:
-    """The documentation as HTML in `.build/docs/html`, every warning an error; its links, and how it looks in a browser."""
+    """The documentation as HTML in `.build/docs/html`, every warning an error; its links; how a browser shows it."""
     tools = job.environment("docs")
     collection = tree.refresh(job.name)
     variables = {

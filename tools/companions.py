@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tests use beside Ansible and PostgreSQL: other collections, and the programs `pass`, PgBouncer and Chromium."""
+"""What the tests use beside Ansible and PostgreSQL: other collections; the programs `pass`, PgBouncer and Chromium."""
 
 from __future__ import annotations
 
@@ -140,7 +140,10 @@ def library_path(program: Path) -> str:
 
 
 def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bool = False, beside: str = "") -> None:
-    """Unpack a package into a folder, with `libraries` also those that it needs and this machine lacks, and one `beside`."""
+    """Unpack a package into a folder, with `libraries` also those that it or they need and this machine lacks.
+
+    `beside` is another package for the same folder.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
 

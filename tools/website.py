@@ -41,7 +41,7 @@ def pages(root: Path) -> dict[str, str]:
 
 
 def lay_out(root: Path, target: Path, repository: str) -> None:
-    """Writes the folder `target`, which must not be there yet. `repository` is where files can be read that are no pages."""
+    """Writes the folder `target`, which must not be there yet. Files that are no pages can be read in `repository`."""
     shutil.copytree(root / "docs", target, ignore=shutil.ignore_patterns("docsite", "*.md"))
     every = pages(root)
     for source, page in every.items():

@@ -67,7 +67,12 @@ class Example(NamedTuple):
 
 def examples() -> list[Example]:
     """All YAML blocks, also indented ones, of the pages that people read."""
-    pages = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("roles/*/README.md"), CHECKOUT / "demo/README.md"]
+    pages = [
+        *CHECKOUT.glob("*.md"),
+        *CHECKOUT.glob("docs/*.md"),
+        *CHECKOUT.glob("roles/*/README.md"),
+        CHECKOUT / "demo/README.md",
+    ]
     found = []
     for page in sorted(pages):
         text = page.read_text(encoding="utf-8")
@@ -113,7 +118,9 @@ def world(manifest: dict[str, Any]) -> list[str]:
     declared = {role["name"] for role in manifest.get("roles", []) if not role.get("external")}
     roles = [role["name"] for role in manifest.get("roles", []) if role.get("external")]
     roles += [name for name in _names(manifest) if name not in declared]
-    made = [f"CREATE ROLE {quoted(name)}" for name in dict.fromkeys(roles) if not re.match(r"pg_|PUBLIC$|\{\{|.*\*", name)]
+    made = [
+        f"CREATE ROLE {quoted(name)}" for name in dict.fromkeys(roles) if not re.match(r"pg_|PUBLIC$|\{\{|.*\*", name)
+    ]
     schemas = {item["name"]: item for item in manifest.get("schemas", [])}
     objects = []
     for rule in manifest.get("grants", []):
@@ -124,7 +131,11 @@ def world(manifest: dict[str, Any]) -> list[str]:
             objects += [{**rule["object"], "schema": name} for rule in rules if rule["object"]["type"] != "schema"]
     for rule in manifest.get("default_privileges", []):
         objects.append({"type": "schema", "name": rule.get("schema")})
-    names = [one["name"] if one["type"] == "schema" else one.get("schema") for one in objects if one.get("name") or one.get("schema")]
+    names = [
+        one["name"] if one["type"] == "schema" else one.get("schema")
+        for one in objects
+        if one.get("name") or one.get("schema")
+    ]
     for name in dict.fromkeys([*schemas, *names]):
         if name and not re.match(r"pg_|public$|information_schema$", name):
             made.append(f"CREATE SCHEMA {quoted(name)}")
@@ -136,7 +147,9 @@ def world(manifest: dict[str, Any]) -> list[str]:
                 made.append(_MADE[kind].format(f"{quoted(schema)}.{quoted(name)}", table))
             elif kind in ("function", "procedure"):
                 routine, _, rest = name.partition("(")
-                made.append(f"CREATE FUNCTION {quoted(schema)}.{quoted(routine)}({rest} RETURNS int LANGUAGE sql AS 'SELECT 1'")
+                made.append(
+                    f"CREATE FUNCTION {quoted(schema)}.{quoted(routine)}({rest} RETURNS int LANGUAGE sql AS 'SELECT 1'"
+                )
     return made
 
 

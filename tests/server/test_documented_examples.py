@@ -76,7 +76,12 @@ def _local(db: Database, folder: Path, text: str) -> str:
     return re.sub(r"^( *)hosts: db$", r"\1hosts: localhost", text, flags=re.M)
 
 
+#: Whom the files on the controller name.
+LEGACY_LOGIN = "DO $$ BEGIN IF to_regrole('pgloader_pg') IS NULL THEN CREATE ROLE pgloader_pg; END IF; END $$"
+
+
 def _folder(db: Database, folder: Path) -> None:
+    db.sql(LEGACY_LOGIN)
     (folder / "inventory").write_text("localhost ansible_connection=local\n", encoding="utf-8")
     for name in ("access", "files"):
         (folder / name).mkdir(exist_ok=True)
@@ -96,7 +101,9 @@ def _twice(db: Database, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple
     runs = play(db, folder, *words), play(db, folder, *words)
     for run in runs:
         assert run.status == 0, run.output
-    assert runs[1].changed == 0 or "check_mode: true" in (folder / "example.yml").read_text(encoding="utf-8"), runs[1].output
+    assert runs[1].changed == 0 or "check_mode: true" in (folder / "example.yml").read_text(encoding="utf-8"), runs[
+        1
+    ].output
     return runs
 
 
@@ -106,7 +113,9 @@ def test_manifests_run(db: Database, example: Example) -> None:
     text = re.sub(r"(?<=type: database, name: )shop\b", db.name, example.text)
     manifest = yaml.safe_load(text)
     result = db.converge(manifest, fingerprint_key="a key that is long enough for it")
-    assert result.changed or result.suppressed_revokes or manifest.keys() == {"scope"}, "it does nothing, so it shows nothing"
+    assert result.changed or result.suppressed_revokes or manifest.keys() == {"scope"}, (
+        "it does nothing, so it shows nothing"
+    )
 
 
 @pytest.mark.versions(min=18)
@@ -125,7 +134,6 @@ def test_tasks_run(db: Database, example: Example, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("example", _marked({"plays"}))
 def test_playbooks_run(db: Database, example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _prepare(db, example)
-    db.sql("DO $$ BEGIN IF to_regrole('pgloader_pg') IS NULL THEN CREATE ROLE pgloader_pg; END IF; END $$")
     _folder(db, tmp_path)
     plays = yaml.safe_load(_local(db, tmp_path, example.text))
     for one in plays:
@@ -157,7 +165,9 @@ def test_the_register_is_about_blocks_that_are_there() -> None:
         assert firsts, f"{page} has no YAML"
         assert set(entries) - firsts - {"*"} == set(), page
         for first, said in entries.items():
-            assert said.keys() <= {"by", "not run", "before", "same"} and len(said.keys() & {"by", "not run"}) < 2, first
+            assert said.keys() <= {"by", "not run", "before", "same"} and len(said.keys() & {"by", "not run"}) < 2, (
+                first
+            )
 
 
 def test_who_else_runs_a_block_knows_it() -> None:

@@ -32,7 +32,12 @@ class Browser:
         command = [
             *("bash", "-c", f'exec "$@" 3<&{theirs} 4>&{theirs_too}', "browser", program),
             *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe"),
-            *("--hide-scrollbars", "--disable-background-networking", "--no-first-run", "--allow-file-access-from-files"),
+            *(
+                "--hide-scrollbars",
+                "--disable-background-networking",
+                "--no-first-run",
+                "--allow-file-access-from-files",
+            ),
             *(f"--user-data-dir={self._home.name}", "about:blank"),
         ]
         environment = {**os.environ, "HOME": self._home.name}
@@ -60,7 +65,9 @@ class Browser:
     def __enter__(self) -> Browser:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         os.close(self._out)
         self._process.terminate()
         self._process.wait(20)

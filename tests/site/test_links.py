@@ -90,7 +90,11 @@ def test_what_is_wrong_with_a_site_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_links_between_pages_fit_the_site(source: str, link: str, wanted: str) -> None:
-    every = {"docs/b.md": "b.md", "CONTRIBUTING.md": "contributing.md", "roles/reconcile/README.md": "role-reconcile.md"}
+    every = {
+        "docs/b.md": "b.md",
+        "CONTRIBUTING.md": "contributing.md",
+        "roles/reconcile/README.md": "role-reconcile.md",
+    }
     text = f"[x]({link})\n```text\n[x]({link})\n```\n"
     made = website.for_site(text, source, every, "https://forge.example.com/x")
     assert made == f"[x]({wanted})\n```text\n[x]({link})\n```\n"

@@ -4,9 +4,9 @@
 
 """How Sphinx builds the documentation.
 
-`make docs` lays these pages out in `.build/docs/source` together with those that lie elsewhere (`tools/website.py`),
-adds the module reference as `reference/`, and builds there. Nothing is looked up on other sites, so that the build works
-without a network, and nothing is loaded from them, so that the pages do.
+`make docs` lays these pages out in `.build/docs/source` with those that lie elsewhere (`tools/website.py`), adds the
+module reference as `reference/`, and builds there. Nothing is looked up on other sites, so that the build works without
+a network, and nothing is loaded from them, so that the pages do.
 """
 
 from pathlib import Path

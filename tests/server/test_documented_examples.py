@@ -112,6 +112,9 @@ def test_manifests_run(db: Database, example: Example) -> None:
     _prepare(db, example)
     text = re.sub(r"(?<=type: database, name: )shop\b", db.name, example.text)
     manifest = yaml.safe_load(text)
+    if db.version < int(entry(example).get("from", 0)):
+        db.fails(manifest, "unsupported_version")
+        return
     result = db.converge(manifest, fingerprint_key="a key that is long enough for it")
     assert result.changed or result.suppressed_revokes or manifest.keys() == {"scope"}, (
         "it does nothing, so it shows nothing"
@@ -165,9 +168,9 @@ def test_the_register_is_about_blocks_that_are_there() -> None:
         assert firsts, f"{page} has no YAML"
         assert set(entries) - firsts - {"*"} == set(), page
         for first, said in entries.items():
-            assert said.keys() <= {"by", "not run", "before", "same"} and len(said.keys() & {"by", "not run"}) < 2, (
-                first
-            )
+            assert (
+                said.keys() <= {"by", "not run", "before", "same", "from"} and len(said.keys() & {"by", "not run"}) < 2
+            ), first
 
 
 def test_who_else_runs_a_block_knows_it() -> None:

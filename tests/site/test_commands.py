@@ -46,4 +46,6 @@ def test_a_newcomer_needs_two_commands() -> None:
     repository = re.search(r"^repository: (\S+)$", (CHECKOUT / "galaxy.yml").read_text(encoding="utf-8"), re.M)
     assert repository and clone == f"$ git clone {repository[1]} && cd {repository[1].rpartition('/')[2]}"
     # What CI runs in a fresh clone is the second one.
-    assert test == "$ make test" and "make --no-print-directory test" in (CHECKOUT / ".ci/run").read_text(encoding="utf-8")
+    assert test == "$ make test" and "make --no-print-directory test" in (CHECKOUT / ".ci/run").read_text(
+        encoding="utf-8"
+    )

@@ -165,15 +165,18 @@ def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bo
         if beside:
             run("apt-get", "--quiet", "download", beside)
             run("dpkg", "-x", next(Path(scratch).glob(f"{beside}_*.deb")).name, "made")
-        fetched: set[str] = set()
-        waiting = [archive] if libraries else []
-        while waiting:
-            for library in re.findall(r"(?:^|, )(lib[^\s,|:]*)", ask("dpkg-deb", "-f", waiting.pop(), "Depends")):
-                if library in fetched or " installed" in ask("dpkg-query", "-W", "-f", "${Status}", library):
-                    continue
-                fetched.add(library)
-                run("apt-get", "--quiet", "download", library)
-                waiting.append(next(Path(scratch).glob(f"{library}_*.deb")).name)
-                run("dpkg", "-x", waiting[-1], "made")
+        known: set[str] = set()
+        fresh = [archive] if libraries else []
+        while fresh:
+            depends = "\n".join(ask("dpkg-deb", "-f", file, "Depends") for file in fresh)
+            needed = set(re.findall(r"(?:^|, )(lib[^\s,|:]*)", depends, re.M)) - known
+            states = {name: ask("dpkg-query", "-W", "-f", "${Status}", name) for name in needed}
+            missing = sorted(name for name, state in states.items() if " installed" not in state)
+            known |= needed
+            if missing:
+                run("apt-get", "--quiet", "download", *missing)
+            fresh = [next(Path(scratch).glob(f"{library}_*.deb")).name for library in missing]
+            for file in fresh:
+                run("dpkg", "-x", file, "made")
         shutil.rmtree(folder, ignore_errors=True)
         (Path(scratch) / "made").rename(folder)

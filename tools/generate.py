@@ -85,6 +85,7 @@ def _markdown(text: str) -> str:
             content = content.replace("=", ": ")
         return f"`{content}`"
 
+    text = text.replace("\\)", ")")
     return re.sub(r"\b(O|V|C|RV|E)\(([^()]*(?:\([^()]*\))?[^()]*)\)", plain, text).replace("|", "\\|")
 
 

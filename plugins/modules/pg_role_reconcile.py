@@ -347,7 +347,7 @@ options:
               - The object's name.
               - V(*) means every object of the type in the schema that exists when the run reads the catalog, except those
                 that belong to an extension.
-              - A function is written C(name(argument types)), or with its bare name where that is not overloaded. A parameter
+              - A function is written V(name(argument types\)), or with its bare name where that is not overloaded. A parameter
                 is compared without case. A large object is named by its OID, as a number or in text.
               - Required, except for the type V(database), where it defaults to the connected database.
             type: str

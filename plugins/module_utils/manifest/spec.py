@@ -117,8 +117,8 @@ _OBJECT_NAME: Option = {
         "The object's name.",
         "V(*) means every object of the type in the schema that exists when the run reads the catalog, except those"
         " that belong to an extension.",
-        "A function is written C(name(argument types)), or with its bare name where that is not overloaded. A parameter"
-        " is compared without case. A large object is named by its OID, as a number or in text.",
+        "A function is written V(name(argument types\\)), or with its bare name where that is not overloaded."
+        " A parameter is compared without case. A large object is named by its OID, as a number or in text.",
         "Required, except for the type V(database), where it defaults to the connected database.",
     ],
 }
@@ -137,7 +137,7 @@ _PROFILE_OBJECT: Option = {
             **_OBJECT_NAME,
             "description": [
                 "The object's name, or V(*).",
-                "A function is written C(name(argument types)), or with its bare name where that is not overloaded.",
+                "A function is written V(name(argument types\\)), or with its bare name where that is not overloaded.",
                 "Required, except for the type V(schema), which means the bound schema and takes none.",
             ],
         },

@@ -29,6 +29,9 @@ BORROWED = {
 START = {"README.md": "index.md", "docs/index.md": "index.md"}
 
 _LINK = re.compile(r"(?<!\\)(\]\()([^)\s]+)(\))")
+#: Anchors that a page has by hand, as release notes do, and links to them. Sphinx gives headings the same names.
+_ANCHOR = re.compile(r"(<a (?:id=\"|href=\"#))")
+
 _FENCE = re.compile(r"^ *(```|~~~)")
 
 
@@ -69,6 +72,7 @@ def for_site(text: str, source: str, every: dict[str, str], repository: str) -> 
             fence = "" if fence == mark.group(1) else fence or mark.group(1)
         elif not fence:
             line = _LINK.sub(lambda found: found[1] + _link(found[2], source, every, repository) + found[3], line)
+            line = _ANCHOR.sub(r"\1at-", line)
         lines.append(line)
     return "\n".join(lines)
 

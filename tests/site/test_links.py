@@ -98,3 +98,8 @@ def test_links_between_pages_fit_the_site(source: str, link: str, wanted: str) -
     text = f"[x]({link})\n```text\n[x]({link})\n```\n"
     made = website.for_site(text, source, every, "https://forge.example.com/x")
     assert made == f"[x]({wanted})\n```text\n[x]({link})\n```\n"
+
+
+def test_anchors_by_hand_are_not_those_of_headings() -> None:
+    made = website.for_site('<a href="#x">x</a>\n<a id="x"></a>\n## X\n', "CHANGELOG.md", {}, "")
+    assert made == '<a href="#at-x">x</a>\n<a id="at-x"></a>\n## X\n'

@@ -770,6 +770,13 @@ changed:
   description: Whether something was done, or in check mode would be done. What is only held back does not count.
   returned: always
   type: bool
+check_mode:
+  description:
+    - Whether the run was in check mode, so that nothing is done yet. A play cannot always know it, because tasks and
+      includes can have a check mode of their own.
+  returned: success
+  type: bool
+  sample: false
 sql:
   description:
     - The statements of the plan in the order in which they ran, or in check mode would run. BEGIN and COMMIT, settings

@@ -193,12 +193,18 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
 
         suppressed = suppressed_items(plan.suppressed, brief=brief)
         withheld = withheld_items(plan.withheld, brief=brief)
+    affected: List[Dict[str, Any]] = []
+    if plan.changes:
+        from .affected import affected_roles
+
+        affected = affected_roles(plan.changes)
     return {
         "changed": bool(run.sql),
         "sql": list(sql),
         "suppressed_revokes": suppressed,
         "suppressed_revoke_count": sum(counted["suppressed_revokes"].values()),
         "withheld": withheld,
+        "affected_roles": affected,
         "summary": counted,
         "plan_digest": digest(server, options, run.sql),
         "server": {
@@ -223,7 +229,8 @@ def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
     Returns what is left of ``summary.managed``, whose last key then counts what was left out.
     """
     managed = dict(result["summary"]["managed"])
-    lists = {name: result[name] for name in ("sql", "suppressed_revokes", "withheld", "diff")}
+    names = ("sql", "suppressed_revokes", "withheld", "affected_roles", "diff")
+    lists = {name: result[name] for name in names}
     lists["managed"] = list(managed.items())
     empty: Dict[str, List[Any]] = {name: [] for name in lists}
     rest = size({**result, "summary": {**result["summary"], "managed": {}}, **empty})

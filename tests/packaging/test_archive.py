@@ -69,7 +69,9 @@ def test_what_lies_around_in_a_checkout_is_not_packed(run: Run, tmp_path: Path) 
 
 def test_the_archive_is_small_and_holds_no_key_and_no_place_of_this_machine(archive: Path) -> None:
     assert archive.stat().st_size < LARGEST
-    secret = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{20}|AKIA[0-9A-Z]{16}\b|ghp_[A-Za-z0-9]{36}")
+    secret = re.compile(
+        rb"-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{20}|AKIA[0-9A-Z]{16}\b|ghp_[A-Za-z0-9]{36}"
+    )
     places = [str(place).encode() for place in (ROOT, Path.home()) if len(place.parts) > 2]
     with tarfile.open(archive) as tar:
         for member in tar.getmembers():
@@ -85,7 +87,9 @@ def test_the_installed_collection_is_found_and_is_as_it_was_packed(run: Run, ins
     where = ("--collections-path", installed)
     told = json.loads(run("ansible-galaxy", "collection", "list", "--format", "json", *where))
     assert set(told[str(installed / "ansible_collections")]) == {"pg_access.reconcile"}
-    assert "Successfully verified" in run("ansible-galaxy", "collection", "verify", "--offline", *where, "pg_access.reconcile")
+    assert "Successfully verified" in run(
+        "ansible-galaxy", "collection", "verify", "--offline", *where, "pg_access.reconcile"
+    )
 
 
 def test_the_installed_collection_documents_all_that_it_has(run: Run, installed: Path) -> None:

@@ -89,7 +89,9 @@ def would_install(run: Run, context: Path, archive: Path) -> tuple[str, str]:
         given = ["-r", "requirements.yml"]
     share = context / "share"
     run("ansible-galaxy", *install.split(), "--offline", *given, "--collections-path", share, cwd=build)
-    written = introspect.replace("/tmp/src", str(context)).replace("/output", str(build)).replace("/build/", f"{build}/")
+    written = (
+        introspect.replace("/tmp/src", str(context)).replace("/output", str(build)).replace("/build/", f"{build}/")
+    )
     run("python", build / "scripts" / "introspect.py", *written.split(), share, cwd=build)
     found = [context / name for name in ("requirements.txt", "bindep.txt")]
     pip, system = (path.read_text(encoding="utf-8").strip() if path.exists() else "" for path in found)

@@ -29,7 +29,9 @@ def forms(secret: str) -> set[str]:
     if secret.startswith("SCRAM-SHA-256$"):
         texts.update(part for part in re.split("[$:]", secret) if len(part) > 20)
     for _escaped_twice in range(2):
-        texts |= {json.dumps(text)[1:-1] for text in texts} | {json.dumps(text, ensure_ascii=False)[1:-1] for text in texts}
+        texts |= {json.dumps(text)[1:-1] for text in texts} | {
+            json.dumps(text, ensure_ascii=False)[1:-1] for text in texts
+        }
         texts |= {repr(text)[1:-1] for text in texts} | {text.replace("'", "''") for text in texts}
     texts |= {quote(secret), base64.b64encode(secret.encode()).decode()}
     return texts

@@ -41,9 +41,7 @@ def roles(db: Database) -> set[str]:
 
 def may_log_in(db: Database, role: str, password: str) -> bool:
     try:
-        psycopg.connect(
-            host="127.0.0.1", port=db.server.port, dbname=db.name, user=role, password=password
-        ).close()
+        psycopg.connect(host="127.0.0.1", port=db.server.port, dbname=db.name, user=role, password=password).close()
     except psycopg.OperationalError as error:
         assert "authentication failed" in str(error), error
         return False

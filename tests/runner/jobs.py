@@ -104,6 +104,15 @@ class Job:
         ]
 
     @property
+    def failures(self) -> dict[str, dict[str, Any]]:
+        """What the task says at which a host failed, by host."""
+        return {
+            event["event_data"]["host"]: event["event_data"]["res"]
+            for event in self.events
+            if event["event"] == "runner_on_failed"
+        }
+
+    @property
     def result(self) -> dict[str, Any]:
         (only,) = self.results()
         return only

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +29,7 @@ def plan(login: dict[str, str], playbook: str = "privileges.yml", **more: Any) -
 
 def apply(template: Template, job: Job) -> Template:
     """The job template that applies, in the node behind an approval: it gets what the plan's job left."""
+    assert "reconcile_approved" in job.artifacts, job.output
     launched = {**template.launched, **job.artifacts}
     variables = {**template.variables, **REQUIRED}
     return dataclasses.replace(template, check=False, variables=variables, launched=launched)
@@ -83,44 +83,52 @@ def test_a_plan_is_approved_and_applied_and_no_job_shows_a_secret(
 
 
 #: What may have become of an artifact on its way, and what the job says.
-LOST: dict[str, tuple[Callable[[Any, str], Any], str]] = {
-    "nothing arrived": (lambda approved, name: None, "nobody approved a plan"),
-    "an empty text": (lambda approved, name: "", "what was approved is lost"),
-    "an empty dict": (lambda approved, name: {}, "what was approved is lost"),
-    "a text": (lambda approved, name: str(approved), "what was approved is lost"),
-    "another host": (lambda approved, name: {"elsewhere": approved["localhost"]}, "nobody approved a plan for it"),
-    "another database": (lambda approved, name: {"localhost": {"other": approved["localhost"][name]}}, "nobody approved"),
-    "no digest": (lambda approved, name: _with(approved, name, None), "no digest of a plan"),
-    "an empty digest": (lambda approved, name: _with(approved, name, ""), "no digest of a plan"),
-    "a digest that became a number": (lambda approved, name: _with(approved, name, 12), "no digest of a plan"),
-    "a digest without its prefix": (lambda approved, name: _with(approved, name, "0" * 64), "no digest of a plan"),
-    "another digest": (lambda approved, name: _with(approved, name, "sha256:" + "0" * 64), "plan_changed"),
-}  # fmt: skip
+LOST: list[tuple[dict[str, Any], str]] = [
+    ({}, "nobody approved a plan"),
+    ({"reconcile_approved": ""}, "what was approved is lost"),
+    ({"reconcile_approved": {}}, "what was approved is lost"),
+    ({"reconcile_approved": "{'localhost': {}}"}, "what was approved is lost"),
+    ({"reconcile_approved": {"elsewhere": {}}}, "nobody approved a plan for it"),
+]
 
-
-def _with(approved: Any, name: str, digest: Any) -> Any:
-    changed = copy.deepcopy(approved)
-    changed["localhost"][name]["digest"] = digest
-    return changed
+#: What may have become of a host's part, which has the digest under this database's name.
+TAMPERED: dict[str, tuple[Callable[[Any, str], Any], str]] = {
+    "nothing": (lambda plan, name: {}, "nobody approved a plan for it"),
+    "another-database": (lambda plan, name: {"other": plan}, "nobody approved it"),
+    "no-plan": (lambda plan, name: {name: None}, "no digest of a plan"),
+    "no-digest": (lambda plan, name: {name: {**plan, "digest": None}}, "no digest of a plan"),
+    "empty-digest": (lambda plan, name: {name: {**plan, "digest": ""}}, "no digest of a plan"),
+    "a-number": (lambda plan, name: {name: {**plan, "digest": "12"}}, "no digest of a plan"),
+    "no-prefix": (lambda plan, name: {name: {**plan, "digest": plan["digest"][7:]}}, "no digest of a plan"),
+    "cut": (lambda plan, name: {name: {**plan, "digest": plan["digest"][:-1]}}, "no digest of a plan"),
+    "another-digest": (lambda plan, name: {name: {**plan, "digest": "sha256:" + "0" * 64}}, "approved"),
+}
 
 
 def test_an_artifact_that_was_lost_or_tampered_with_applies_nothing(
     controller: Controller, db: Database, login: dict[str, str]
 ) -> None:
-    named = {"reconcile_mode": "adopt", "reconcile_database": db.name}
-    planning = plan(login, variables=named)
+    planning = plan(login, variables={"reconcile_mode": "adopt", "reconcile_database": db.name})
     planned = controller.run(planning)
-    approved = planned.artifacts["reconcile_approved"]
     before = db.snapshot()
-    for what, (change, said) in LOST.items():
-        applying = apply(planning, planned)
-        arrived = change(approved, db.name)
-        launched = {} if arrived is None else {"reconcile_approved": arrived}
+    applying = apply(planning, planned)
+    for launched, said in LOST:
         job = controller.run(dataclasses.replace(applying, launched=launched))
-        assert job.status == "failed", f"{what}: {job.output}"
-        assert said in job.said, f"{what}: {job.output}"
-        assert db.snapshot() == before, what
-    assert controller.run(apply(planning, planned)).status == "successful"
+        assert job.status == "failed", f"{launched}: {job.output}"
+        assert said in job.failures["localhost"]["msg"], f"{launched}: {job.output}"
+
+    # Each as a host of its own in one job.
+    approved = planned.artifacts["reconcile_approved"]["localhost"][db.name]
+    hosts: dict[str, dict[str, Any]] = {host: {} for host in TAMPERED}
+    arrived = {host: change(approved, db.name) for host, (change, _said) in TAMPERED.items()}
+    job = controller.run(dataclasses.replace(applying, hosts=hosts, launched={"reconcile_approved": arrived}))
+    assert set(job.failures) == set(TAMPERED), job.output
+    for host, (_change, said) in TAMPERED.items():
+        assert said in job.failures[host]["msg"], f"{host}: {job.failures[host]}"
+    assert job.failures["another-digest"]["error_code"] == "plan_changed"
+    assert db.snapshot() == before
+
+    assert controller.run(applying).status == "successful"
     assert roles(db)
 
 

@@ -10,13 +10,26 @@ import dataclasses
 
 from conftest import Secrets
 from harness import Database
-from jobs import Controller
+from jobs import Controller, Template
 from leaks import leaks
 from test_approval import plan
 
 
 def passwords(job_result: dict[str, object]) -> object:
     return job_result["summary"]["passwords"]["set"]  # type: ignore[index]
+
+
+def test_a_playbook_that_tells_is_found_out(
+    either_way: Controller, db: Database, login: dict[str, str], secret_values: Secrets
+) -> None:
+    """What the other tests rely on."""
+    job = either_way.run(Template("tells.yml", environment=login))
+    assert job.status == "successful", job.output
+    assert job.artifacts == {"told": secret_values.key}
+    assert job.left == ["home/told"]
+    for secret in (secret_values.login, secret_values.key, secret_values.web):
+        assert leaks([secret], job.seen), secret
+    assert not leaks([secret_values.app, secret_values.vault], job.seen)
 
 
 def test_a_key_file_does_not_survive_a_job(

@@ -38,8 +38,10 @@ def test_a_database_called_0123_in_an_answer_is_never_another_one(
         # Up to ansible-core 2.18 the answer stays a text.
         assert job.result["server"]["database"] == "0123"
     else:
-        assert "login_db" in job.said or "reconcile_database" in job.said, job.output
-        assert "quote" in job.said, job.output
+        assert (job.status, job.result["error_code"]) == ("failed", "manifest_invalid"), job.output
+        (problem,) = job.result["problems"]
+        assert problem["path"] == "login_db" and "the number 83: quote it" in problem["message"]
+        assert "name such a database in the credential" in problem["hint"]
     with db.connect(dbname="83") as connection:
         assert connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'inventory'").fetchone() == (0,)
 

@@ -307,8 +307,8 @@ _NO_NUMBERS = ("login_db", "login_user", "login_password", "session_role")
 
 _RETYPED = {
     "login_db": (
-        "With ansible-core 2.19 and later, AWX's surveys and artifacts make 83 of the text 0123: name such a database in the"
-        " credential (PGDATABASE), or in the job template's own variables."
+        "With ansible-core 2.19 and later, AWX's surveys and artifacts make 83 of the text 0123: name such a database in"
+        " the credential (PGDATABASE), or in the job template's own variables."
     )
 }
 
@@ -316,26 +316,25 @@ _RETYPED = {
 def _mistyped(raw: Mapping[str, Any]) -> List[Problem]:
     """Values that Ansible takes for something else, or stumbles over: a list as a text is how Python prints it."""
     options = {**CONNECTION_OPTIONS, **RUN_OPTIONS}
-    return (
-        [
-            Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(raw[name])}")
-            for name in _NUMBERS
-            if _endless(raw.get(name))
-        ]
-        + [
-            Problem(path=name, message=no_text(raw[name], secret=True))
-            for name, option in options.items()
-            if option["type"] in ("str", "path")
-            and isinstance(raw.get(name), (bool, list, dict))
-            # The key's own judge speaks of it.
-            and name != "fingerprint_key"
-        ]
-        + [
-            Problem(path=name, message=no_text(raw[name], secret=name == "login_password"), hint=_RETYPED.get(name))
-            for name in _NO_NUMBERS
-            if isinstance(raw.get(name), (int, float)) and not isinstance(raw[name], bool)
-        ]
-    )
+    problems = [
+        Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(raw[name])}")
+        for name in _NUMBERS
+        if _endless(raw.get(name))
+    ]
+    problems += [
+        Problem(path=name, message=no_text(raw[name], secret=True))
+        for name, option in options.items()
+        if option["type"] in ("str", "path")
+        and isinstance(raw.get(name), (bool, list, dict))
+        # The key's own judge speaks of it.
+        and name != "fingerprint_key"
+    ]
+    problems += [
+        Problem(path=name, message=no_text(raw[name], secret=name == "login_password"), hint=_RETYPED.get(name))
+        for name in _NO_NUMBERS
+        if isinstance(raw.get(name), (int, float)) and not isinstance(raw[name], bool)
+    ]
+    return problems
 
 
 def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:

@@ -368,7 +368,7 @@ def demo(job: Job) -> None:
 
 
 def demo_installed(job: Job) -> None:
-    """The demo out of the archive, as somebody has it who installed the collection: no checkout, an empty home folder."""
+    """The demo out of the archive, as whoever installed the collection has it: no checkout, an empty home folder."""
     tools = job.environment("demo")
     archive = build(job, BUILD / "archives" / job.name)
     with tempfile.TemporaryDirectory(prefix="pg-access-installed-") as scratch:
@@ -408,7 +408,7 @@ def bench(job: Job) -> None:
 
 
 def runner(job: Job) -> None:
-    """Jobs with ansible-runner as AWX runs them, in an environment with nothing but what an execution environment has."""
+    """Jobs with ansible-runner as AWX runs them, in an environment with what an execution environment has, no more."""
     tools = prepare_server(job, ALL_SERVERS[-1])
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     needed = ["ansible-runner >= 2.4", *(line for line in lines if line and not line.startswith("#"))]

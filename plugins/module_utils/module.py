@@ -307,8 +307,8 @@ _NO_NUMBERS = ("login_db", "login_user", "login_password", "session_role")
 
 _RETYPED = {
     "login_db": (
-        "With ansible-core 2.19 and later, AWX's surveys and artifacts make 83 of the text 0123: name such a database in"
-        " the credential (PGDATABASE), or in the job template's own variables."
+        "With ansible-core 2.19 and later, AWX's surveys and artifacts make 83 of the text 0123: name such a database"
+        " in the credential (PGDATABASE), or in the job template's own variables."
     )
 }
 

@@ -19,7 +19,7 @@ from typing import TextIO
 
 from layout import BUILD, locked
 
-COLLECTIONS = ("amazon/aws", "community/general")
+COLLECTIONS = ("amazon/aws", "community/general", "community/postgresql")
 
 #: What a collection needs to be found and its lookup plugins to run.
 PARTS = ("plugins/", "meta/", "MANIFEST.json")

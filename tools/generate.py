@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes what is generated from the manifest's spec: option documentation, the reference's tables, the JSON schema.
+"""Writes what is generated from the modules' options: their documentation, the reference's tables, the JSON schema.
 
 Only what stands between two markers is written; the rest of those files is written by hand. With ``--check`` nothing is
 written, and files that would change are listed (exit status 1).
@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping
 
+import manifest_schema
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +28,7 @@ WIDTH = 118
 # Without Ansible's loader the collection's code is an ordinary namespace package below plugins/.
 sys.path.insert(0, str(ROOT / "plugins"))
 spec = importlib.import_module("module_utils.manifest.spec")
+export = importlib.import_module("module_utils.export.options")
 privileges = importlib.import_module("module_utils.privileges")
 
 Option = Mapping[str, Any]
@@ -65,9 +67,9 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def module_options() -> str:
-    """The options of pg_role_reconcile, except those that its documentation fragment has."""
-    documented = {"options": _documented({**spec.MANIFEST_OPTIONS, **spec.RUN_OPTIONS})}
+def module_options(options: Options) -> str:
+    """A module's options, except those that its documentation fragments have."""
+    documented = {"options": _documented(options)}
     return yaml.dump(documented, Dumper=_Dumper, sort_keys=False, width=WIDTH, allow_unicode=True)
 
 
@@ -185,71 +187,28 @@ def _reference() -> Dict[str, Callable[[], str]]:
 # ---- the JSON schema ----
 
 
-def _schema(options: Options) -> Dict[str, Any]:
-    properties: Dict[str, Any] = {}
-    required: List[str] = []
-    either: List[Dict[str, Any]] = []
-    for name, option in options.items():
-        names = (name, *option.get("aliases", ()))
-        for one in names:
-            properties[one] = _schema_of(option)
-        if option.get("required"):
-            if len(names) == 1:
-                required.append(name)
-            else:
-                either.append({"oneOf": [{"required": [one]} for one in names]})
-    result: Dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    if required:
-        result["required"] = required
-    if either:
-        result["allOf"] = either
-    return result
+def _plain(text: str) -> str:
+    return _markdown(text).replace("`", "").replace("\\|", "|")
 
 
-def _schema_of(option: Option) -> Dict[str, Any]:
-    kind = option["type"]
-    if kind == "list":
-        element = {**option, "type": option["elements"]}
-        found: Dict[str, Any] = {"type": "array", "items": _schema_of(element)}
-        if option.get("nonempty"):
-            found["minItems"] = 1
-        return {"description": _plain(option), **found} if "options" in option else found
-    if kind == "dict":
-        if "values" in option:
-            return {
-                "description": _plain(option),
-                "type": "object",
-                "additionalProperties": _schema(option["values"]),
-            }
-        if option.get("settings"):
-            value = {"type": ["string", "number", "boolean", "null"]}
-            return {"description": _plain(option), "type": "object", "additionalProperties": value}
-        return _schema(option["options"])
-    if kind == "raw":
-        return {"description": _plain(option), "anyOf": [{"type": "string"}, _schema(option["of_dict"])]}
-    if kind == "bool":
-        return {"description": _plain(option), "type": "boolean"}
-    if kind == "int":
-        limits = {key: option[key] for key in ("minimum", "maximum") if key in option}
-        return {"description": _plain(option), "type": "integer", **limits}
-    found = {"description": _plain(option), "type": ["string", "integer"] if option.get("or_number") else "string"}
-    if "choices" in option:
-        found["enum"] = list(option["choices"])
-    return found
-
-
-def _plain(option: Option) -> str:
-    return _markdown(" ".join(option["description"])).replace("`", "").replace("\\|", "|")
+def _compact(value: Any, depth: int = 0) -> str:
+    """JSON with a line for whatever fits into one, so that changes can be read."""
+    line = json.dumps(value, ensure_ascii=True)
+    if len(line) + depth <= WIDTH - 30 or not isinstance(value, (dict, list)):
+        return line
+    pairs = value.items() if isinstance(value, dict) else ((None, item) for item in value)
+    inner = [
+        (f"{json.dumps(key)}: " if isinstance(value, dict) else "") + _compact(item, depth + 2) for key, item in pairs
+    ]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    space = " " * depth
+    return f"{begin}\n" + ",\n".join(f"{space}  {item}" for item in inner) + f"\n{space}{end}"
 
 
 def json_schema() -> str:
     """The sections as a JSON schema, for editors that complete and check manifest files."""
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Manifest of pg_access.reconcile",
-        **_schema(spec.SECTIONS),
-    }
-    return json.dumps(schema, indent=2, ensure_ascii=True) + "\n"
+    schema = manifest_schema.Generator(spec, privileges, _plain).schema()
+    return _compact(schema) + "\n"
 
 
 # ---- files ----
@@ -266,16 +225,21 @@ def _between(text: str, begin: str, end: str, content: str, where: str) -> str:
 
 def generated() -> Dict[Path, str]:
     """Every file that holds something generated, with the content that it should have."""
-    module = ROOT / "plugins/modules/pg_role_reconcile.py"
     reference = ROOT / "docs/manifest.md"
     found: Dict[Path, str] = {}
-    found[module] = _between(
-        module.read_text(encoding="utf-8"),
-        "# Generated by tools/generate.py from plugins/module_utils/manifest/spec.py: begin",
-        "# Generated: end",
-        module_options(),
-        str(module.relative_to(ROOT)),
-    )
+    modules = {
+        "pg_role_reconcile": ("manifest/spec.py", {**spec.MANIFEST_OPTIONS, **spec.RUN_OPTIONS}),
+        "pg_role_export": ("export/options.py", export.EXPORT_OPTIONS),
+    }
+    for name, (source, options) in modules.items():
+        module = ROOT / f"plugins/modules/{name}.py"
+        found[module] = _between(
+            module.read_text(encoding="utf-8"),
+            f"# Generated by tools/generate.py from plugins/module_utils/{source}: begin",
+            "# Generated: end",
+            module_options(options),
+            str(module.relative_to(ROOT)),
+        )
     text = reference.read_text(encoding="utf-8")
     for name, content in _reference().items():
         begin = f"<!-- generated: {name} -->"

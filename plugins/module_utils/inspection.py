@@ -48,6 +48,7 @@ def inspect(
     ``cluster``: the system identifier that it must be. Raises Failure.
     """
     databases = [rule.name for rule in policy.rules if rule.kind == "database" and rule.name is not None]
+    databases += [entry.name for entry in policy.databases]
     verifiers_of = sorted(policy.roles) if passwords.update == "on_drift" else []
     state = read_cluster(connection, databases, verifiers_of)
     if cluster is not None and cluster != state.server.system_identifier:

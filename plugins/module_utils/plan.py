@@ -102,6 +102,10 @@ def differences(
 ) -> Differences:
     """What differs, after the filters, and what the manifest asks that cannot be."""
     wrong = missing_roles(policy, state, check_mode=check_mode) + missing_settings(policy, state)
+    if policy.databases:
+        from .diff.databases import wrong_databases
+
+        wrong += wrong_databases(policy, state)
     if check_mode:
         state = with_assumed_roles(policy, state)
 

@@ -16,6 +16,7 @@ from . import privileges
 from .manifest import load
 from .manifest.model import (
     Config,
+    DatabaseEntry,
     DefaultGrantEntry,
     GrantEntry,
     Instant,
@@ -72,7 +73,10 @@ class DesiredRole:
 
 @dataclass(frozen=True)
 class DesiredEdge:
-    """``member`` is to be a member of ``group``. ``inherit`` and ``set`` are None where the manifest does not say."""
+    """``member`` is to be a member of ``group``. ``inherit`` and ``set`` are None where the manifest does not say.
+
+    ``by_attribute``: a new membership is then inherited where the member has INHERIT.
+    """
 
     group: str
     member: str
@@ -80,6 +84,7 @@ class DesiredEdge:
     admin: bool = False
     inherit: Optional[bool] = None
     set: Optional[bool] = None
+    by_attribute: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ class Rule:
     For kinds outside schemas ``schema`` is None and ``name`` is the object's name; that includes kind ``schema``. A
     parameter's name is in lower case, a large object's is its OID in decimal digits. ``columns`` are sorted, each once;
     none means the object itself. ``privileges`` may be ``{"ALL"}``, except with columns: what it means depends on the
-    server.
+    server. ``or_view``: a table that may be a view or a materialized view as well.
     """
 
     role: str
@@ -111,6 +116,9 @@ class Rule:
     present: bool = True
     columns: Tuple[str, ...] = ()
     with_grant_option: bool = False
+    or_view: bool = False
+    #: Where the object's name stands, in a file that has it elsewhere than below ``source``.
+    place: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -169,6 +177,8 @@ class Policy:
     scope_roles: Tuple[str, ...] = ()
     scope_schemas: Tuple[str, ...] = ()
     ignore_roles: Tuple[str, ...] = ()
+    #: Databases that have to be as they are said to be. A plan never changes one.
+    databases: Tuple[DatabaseEntry, ...] = ()
     #: Every role that the manifest names anywhere, with the first place that does.
     named_roles: Mapping[str, str] = field(default_factory=dict)
 
@@ -210,7 +220,8 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
         *_profile_default_rules(manifest, schemas, bindings, report),
     )
     owners = _named_owners(schemas, default_rules)
-    named = tuple(_named_roles(manifest, roles))
+    # Several rules may come from one place of another tool's file.
+    named = tuple(dict.fromkeys(_named_roles(manifest, roles)))
     named_roles = _first(named)
     retirements = _retirements(manifest)
     check_retirements(manifest, roles, named, report)
@@ -225,7 +236,7 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
         edges=edges,
         stanzas=_first(_lists_of_members(manifest)),
         exclusive=frozenset(_exclusive(manifest)),
-        member_of={role.name: f"{role.source}.member_of" for role in manifest.roles if role.member_of is not None},
+        member_of={role.name: role.place("member_of") for role in manifest.roles if role.member_of is not None},
         schemas=schemas,
         rules=rules,
         default_rules=default_rules,
@@ -234,6 +245,7 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
         scope_roles=manifest.scope.roles,
         scope_schemas=manifest.scope.schemas,
         ignore_roles=manifest.scope.ignore_roles,
+        databases=manifest.databases,
         named_roles=named_roles,
     )
     return policy, tuple(report.problems)
@@ -395,6 +407,7 @@ def _edges(manifest: Manifest) -> Iterator[DesiredEdge]:
             admin=bool(entry.admin),
             inherit=entry.inherit,
             set=entry.set,
+            by_attribute=entry.by_attribute,
         )
 
 
@@ -404,7 +417,7 @@ def _lists_of_members(manifest: Manifest) -> Iterator[Tuple[str, str]]:
         yield stanza.role, stanza.source
     for role in manifest.roles:
         if role.members is not None:
-            yield role.name, f"{role.source}.members"
+            yield role.name, role.place("members")
 
 
 def _exclusive(manifest: Manifest) -> Iterator[str]:
@@ -473,6 +486,8 @@ def _rule(entry: GrantEntry, role: str, schema: Optional[str], name: Optional[st
         present=entry.present,
         columns=entry.columns,
         with_grant_option=entry.with_grant_option,
+        or_view=entry.object.or_view,
+        place=entry.object.place,
     )
 
 

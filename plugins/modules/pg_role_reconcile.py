@@ -534,8 +534,8 @@ options:
       - YAML files to read the manifest from, as absolute paths where the module runs. Needs PyYAML there.
       - A file holds the sections as its keys. Several files are composed into one manifest; two files that declare the
         same role, schema owner, profile, rule or membership are an error.
-      - Files of pgroles (a manifest, a bundle, a C(PostgresPolicy)) are read as well, with the meaning that they have there.
-        What does not carry over is an error.
+      - Files of pgroles (a manifest, a bundle, a C(PostgresPolicy)) and resources of the Kubernetes operator postgresql.aboutbits.it
+        are read as well, with the meaning that they have there. What does not carry over is an error.
       - Files are not templated and not decrypted.
       - Not together with a section given as an option.
       - 'In effect when omitted: the sections are given as options.'

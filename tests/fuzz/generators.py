@@ -509,7 +509,11 @@ def files(draw: Any, secret: bool = False) -> File:
 def others(draw: Any, secret: bool = False) -> list[File]:
     """Another tool's file with something wrong in it: a bundle with its part, or several documents in one."""
     seeds = copy.deepcopy(OTHERS)
-    chosen = draw(st.sampled_from(([0], [0], [1], [1], [2, 3], [3], [1, 1], [0, 1], [1, 0])))
+    chosen = draw(
+        st.sampled_from(
+            ([0], [0], [1], [1], [2, 3], [3], [1, 1], [0, 1], [1, 0], [4], [4], [4, 5], [4, 6], [5, 0], [1, 4], [4, 0])
+        )
+    )
     wholes = [copy.deepcopy(seeds[number]) for number in chosen]
     options: dict[str, str] = {}
     for whole in wholes:
@@ -527,6 +531,6 @@ def others(draw: Any, secret: bool = False) -> list[File]:
     texts = [spelt(draw, whole, secret) for whole in wholes]
     if not secret and draw(st.integers(0, 4)) == 0:
         texts = [damaged(draw, text) for text in texts]
-    if chosen == [1, 1]:
+    if chosen in ([1, 1], [4, 5], [1, 4]):
         texts = ["\n---\n".join(texts)]
     return [File(text.encode("utf-8", "surrogatepass"), passwords=options) for text in texts]

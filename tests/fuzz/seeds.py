@@ -163,6 +163,52 @@ _OTHERS = (
     schemas: [{name: inv, profiles: [reader]}]
     grants: [{role: app, privileges: [USAGE], "on": {type: schema, name: inv}}]
     """,
+    """
+    apiVersion: postgresql.aboutbits.it/v1
+    kind: Role
+    metadata: {name: app, namespace: default, labels: {team: a}}
+    spec:
+      clusterRef: {name: main, namespace: default}
+      name: app
+      comment: Order service
+      passwordSecretRef: {name: app-secret}
+      passwordEncryption: server
+      flags: {createdb: true, inherit: false, connectionLimit: 5, validUntil: "2027-01-31T23:59:59Z", inRole: [pg_monitor]}
+    """,
+    """
+    apiVersion: postgresql.aboutbits.it/v1
+    kind: Grant
+    metadata: {name: app-reads}
+    spec:
+      clusterRef: {name: main}
+      database: app
+      role: app
+      objectType: table
+      schema: inv
+      objects: [item, stock]
+      privileges: [select, insert]
+    """,
+    """
+    apiVersion: v1
+    kind: List
+    items:
+      - apiVersion: postgresql.aboutbits.it/v1
+        kind: Schema
+        metadata: {name: inv}
+        spec: {clusterRef: {name: main}, database: app, name: inv, reclaimPolicy: Retain}
+      - apiVersion: postgresql.aboutbits.it/v1
+        kind: DefaultPrivilege
+        metadata: {name: app-will-read}
+        spec:
+          clusterRef: {name: main}
+          database: app
+          role: app
+          owner: app
+          objectType: sequence
+          schema: inv
+          privileges: [usage]
+      - {apiVersion: v1, kind: Secret, metadata: {name: app-secret}, stringData: {username: app}}
+    """,
 )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
+from ansible_collections.pg_access.reconcile.plugins.module_utils.export import profiles, shapes
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec import SECTIONS
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import ManifestInvalid
@@ -26,12 +27,31 @@ PLAYBOOKS = sorted((ROOT / "demo").glob("*.yml"))
 Example = Tuple[str, Any]
 
 
-def _fences() -> Iterator[Example]:
+def _texts() -> Iterator[Tuple[Path, int, str]]:
     for page in PAGES:
-        for number, text in enumerate(
-            re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
-        ):
-            yield f"{page.relative_to(ROOT)}-{number}", yaml.safe_load(text)
+        found = re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+        yield from ((page, number, text) for number, text in enumerate(found))
+
+
+def _fences() -> Iterator[Example]:
+    for page, number, text in _texts():
+        yield f"{page.relative_to(ROOT)}-{number}", yaml.safe_load(text)
+
+
+def _files() -> Dict[str, Any]:
+    """Manifests that a page shows as files of one folder, each composed with the others as the page has them by then."""
+    found: Dict[str, Any] = {}
+    folders: Dict[Path, Dict[str, Any]] = {}
+    for page, number, text in _texts():
+        name, value = re.match(r"# ([\w./-]+\.yml)\n", text), yaml.safe_load(text)
+        if name and isinstance(value, dict) and set(value) <= set(SECTIONS):
+            folder = folders.setdefault(page, {})
+            folder[name.group(1)] = value
+            whole: Dict[str, Any] = {}
+            for part in folder.values():
+                whole.update({key: whole[key] + item if key in whole else item for key, item in part.items()})
+            found[f"{page.relative_to(ROOT)}-{number}"] = whole
+    return found
 
 
 def _module_examples() -> Example:
@@ -55,9 +75,10 @@ def _mappings(value: Any) -> Iterator[Dict[str, Any]]:
 def _manifests() -> List[Example]:
     """Whole manifests, and the module's arguments in tasks."""
     found: List[Example] = []
+    composed = _files()
     for name, value in [*_fences(), _module_examples()]:
         if isinstance(value, dict) and set(value) <= set(SECTIONS):
-            found.append((name, value))
+            found.append((name, composed.get(name, value)))
         for number, mapping in enumerate(_mappings(value)):
             if MODULE in mapping:
                 found.append((f"{name}-{number}", mapping[MODULE]))
@@ -77,11 +98,13 @@ def _demo() -> List[Example]:
 
 @pytest.mark.parametrize("manifest", [pytest.param(value, id=name) for name, value in _manifests() + _demo()])
 def test_example_is_accepted(manifest: Dict[str, Any]) -> None:
-    # Files are not there to be read, and nobody fills in what is an expression as a whole.
+    # Files are not there to be read, with the roles that passwords are for, and nobody fills in what is an expression as
+    # a whole.
+    absent = ("manifest_files", "passwords") if "manifest_files" in manifest else ()
     arguments = {
         key: value
         for key, value in manifest.items()
-        if key != "manifest_files" and not (isinstance(value, str) and value.startswith("{{"))
+        if key not in absent and not (isinstance(value, str) and value.startswith("{{"))
     }
     try:
         manifest_to_policy(arguments)
@@ -112,7 +135,7 @@ def test_every_room_is_in_the_architecture() -> None:
     named = set(re.findall(r"`([a-z_/]+\.py)`", page))
     assert len(names) > 20
     assert names - named == set(), "not in docs/architecture.md"
-    assert named - names == {"tools/generate.py"}
+    assert named - names == {"tools/generate.py", "tools/manifest_schema.py"}
 
 
 def test_every_error_code_is_explained() -> None:
@@ -121,5 +144,19 @@ def test_every_error_code_is_explained() -> None:
     codes = set(re.findall(r'(?:Failure\(\s*|code=|code = |error_code", |_[A-Z]+ = )"([a-z]+(?:_[a-z]+)*)"', source))
     codes |= set(re.findall(r'"[0-9A-Z]{5}": "([a-z_]+)"', source))
     assert {"manifest_invalid", "guard", "lock_timeout", "not_converged"} <= codes
-    codes -= {"pg_database_owner", "role_reconcile", "table", "comment"}  # other constants
+    codes -= {"pg_database_owner", "role_reconcile", "table", "comment", "owner"}  # other constants
     assert {code for code in codes if f"`{code}`" not in page} == set()
+
+
+def test_reasons_of_flat_roles_are_explained() -> None:
+    """Every text that can stand in ``flat_roles``, up to its first particular."""
+    page = (ROOT / "docs/export.md").read_text(encoding="utf-8")
+    texts = [
+        value
+        for room in (profiles, shapes)
+        for name, value in vars(room).items()
+        if name.isupper() and isinstance(value, str) and name != "DEFAULT_ROLE_PATTERN"
+    ]
+    assert len(texts) > 10
+    for text in texts:
+        assert f"| {text.partition('{')[0].strip()}" in page, text

@@ -93,9 +93,10 @@ def _edge(desired: DesiredEdge, edge: Edge, rows: Sequence[Membership], state: S
         # To whoever is to have ADMIN, the automatic row is that membership, and omitted options keep its values; to a
         # plain member it is none.
         new = not (automatic and desired.admin)
+        inherit = new and (state.roles[edge[1]].inherit or not desired.by_attribute)
         options = {
             "admin": desired.admin and not admin,
-            "inherit": new if desired.inherit is None else desired.inherit,
+            "inherit": inherit if desired.inherit is None else desired.inherit,
             "set": new if desired.set is None else desired.set,
         }
         if not automatic or options["inherit"] or options["set"]:

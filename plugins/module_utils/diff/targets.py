@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
 
 from ..policy import Policy, Rule
-from ..privileges import ALL, KINDS, PUBLIC, PUBLIC_OID
+from ..privileges import ALL, DEFAULT_COVERS, KINDS, PUBLIC, PUBLIC_OID
 from ..problems import Problem
 from ..signatures import split_signature
 from ..state import Object, State
@@ -175,7 +175,8 @@ def bind(policy: Policy, state: State, lookups: Lookups) -> Tuple[BoundRules, Li
             {place: frozenset(names) for place, names in names_in.items()},
             {place: frozenset(found) for place, found in columns.items() if found},
         ),
-        problems,
+        # Several rules may come from one place of another tool's file.
+        list(dict.fromkeys(problems)),
     )
 
 
@@ -205,7 +206,7 @@ def _no_schema(rule: Rule, state: State) -> Problem:
     near = difflib.get_close_matches(schema, [s.name for s in state.schemas.values()], n=1)
     hint = f'Did you mean "{near[0]}"?' if near else "Create the schema, or declare it in schemas."
     return Problem(
-        path=f"{rule.source}.object",
+        path=f"{rule.source}.object" if rule.place is None else f"{rule.source}.schema",
         role=rule.role,
         object=schema,
         message=f'schema "{schema}" does not exist',
@@ -253,14 +254,16 @@ class _Inventory:
             return None, None
         if rule.kind == "function":
             return self._routine(rule, schema)
-        here = self._objects[rule.kind, schema].get(str(rule.name))
+        kinds = DEFAULT_COVERS[rule.kind] if rule.or_view else (rule.kind,)
+        kind = next((kind for kind in kinds if str(rule.name) in self._objects[kind, schema]), rule.kind)
+        here = self._objects[kind, schema].get(str(rule.name))
         if not here:
             return None, self._missing(rule, schema)
         absent = [c for c in rule.columns if here[0].oid not in self._lookups.columns.get(c, ())]
         if absent:
             label = f"{schema}.{rule.name}"
             return None, self._problem(rule, f"{label} has no column {', '.join(absent)}", where="columns")
-        return (rule.kind, schema, rule.name), None
+        return (kind, schema, rule.name), None
 
     def wildcard_columns(self, rule: Rule) -> List[Problem]:
         """A column that none of the wildcard's relations has, where there are relations at all."""
@@ -284,7 +287,7 @@ class _Inventory:
     def _problem(self, rule: Rule, message: str, hint: Optional[str] = None, *, where: str = "object.name") -> Problem:
         label = f"{rule.schema}.{rule.name}" if rule.schema else str(rule.name)
         return Problem(
-            path=f"{rule.source}.{where}",
+            path=f"{rule.source}.{where}" if rule.place is None else rule.place,
             role=rule.role,
             object=label,
             message=message,
@@ -301,7 +304,7 @@ class _Inventory:
                 return self._problem(
                     rule,
                     f"{schema}.{rule.name} is {article} {other}, not a {word}",
-                    f"Write type: {kind}.",
+                    f"Write type: {kind}." if rule.place is None else None,
                 )
         near = difflib.get_close_matches(str(rule.name), list(self._objects[rule.kind, schema]), n=1)
         return self._problem(

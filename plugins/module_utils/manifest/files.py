@@ -51,12 +51,12 @@ def read(judge: Judge, path: str) -> Optional[List[Document]]:
     loader = kind(text)
     try:
         node = loader.get_single_node()
-        content = None if node is None else _content(judge, loader, node)
+        content = (
+            None if node is None else BROKEN if _too_much(judge, [node]) else _Reader(judge, loader).value(node, "")
+        )
     except yaml.YAMLError as exc:
         if str(getattr(exc, "problem", None)) == _ANOTHER:
-            found = _stream(judge, kind, text)
-            if found is not None:
-                return found or None
+            return _stream(judge, kind, text)
         judge.report("", _yaml_problem(exc, text))
         return None
     except RecursionError:
@@ -79,44 +79,54 @@ def read(judge: Judge, path: str) -> Optional[List[Document]]:
 _ANOTHER = "but found another document"
 
 
-def _content(judge: Judge, loader: Any, node: Any) -> Any:
-    if _added(node) > _MOST_ADDED:
-        judge.report("", f"stands for too much: its aliases add more than {_MOST_ADDED} values to what is written")
-        return BROKEN
-    return _Reader(judge, loader).value(node, "")
+def _too_much(judge: Judge, nodes: List[Any]) -> bool:
+    if sum(map(_added, nodes)) <= _MOST_ADDED:
+        return False
+    judge.report("", f"stands for too much: its aliases add more than {_MOST_ADDED} values to what is written")
+    return True
 
 
 def _stream(judge: Judge, kind: Any, text: str) -> Optional[List[Document]]:
-    """The documents of a file with resources. None where it is none, or where it is not valid YAML.
-
-    An empty list where nothing of it can be used, which is said.
-    """
+    """The documents of a file with several, or None (after saying why)."""
     loader = kind(text)
     found: List[Document] = []
     usable = True
-    number = 0
     try:
         nodes: List[Any] = []
         while loader.check_node():
             nodes.append(loader.get_node())
-        if not all(_is_empty(node) or _title(node) is not None for node in nodes):
+        other = [number for number, node in enumerate(nodes, 1) if not _is_empty(node) and _title(node) is None]
+        if other:
+            judge.report(
+                "",
+                "has several documents, as only a file of Kubernetes resources may: document"
+                f" {other[0]} has no apiVersion and kind",
+            )
+            return None
+        if _too_much(judge, nodes):
             return None
         for number, node in enumerate(nodes, 1):
             if _is_empty(node):
                 continue
             prefix = f"document {number} ({_title(node)}): "
             reader = Judge(label=judge.source(prefix[:-2]), file=judge.file, native=True)
-            content = _content(reader, loader, node)
+            content = _Reader(reader, loader).value(node, "")
             judge.problems.extend(reader.problems)
             if isinstance(content, dict):
                 found.append(Document(content, prefix))
             else:
                 usable = False
-    except (yaml.YAMLError, RecursionError):
+    except yaml.YAMLError as exc:
+        judge.report("", _yaml_problem(exc, text))
+        return None
+    except RecursionError:
+        judge.report("", "is nested too deeply")
         return None
     finally:
         loader.dispose()
-    return found if usable else []
+    if usable and not found:
+        judge.report("", "is empty: a manifest file holds the sections as its keys")
+    return found if usable and found else None
 
 
 def _is_empty(node: Any) -> bool:

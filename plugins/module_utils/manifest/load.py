@@ -153,6 +153,10 @@ def _draft_files(
         read.add(Judge(label=labels[path], file=path, native=True), path)
     manifest, more = _compose(read.parts, assumed, {label: path for path, label in labels.items()})
     manifest = replace(manifest, renamed=read.renamed)
+    if manifest.databases or manifest.clusters:
+        from .foreign.whereabouts import whereabouts
+
+        more.extend(whereabouts(manifest))
     if not read.complete:
         manifest = replace(manifest, unreadable=manifest.unreadable | {"roles", "default_owner"})
     return Draft(manifest, (*problems, *read.problems, *more))
@@ -285,6 +289,8 @@ def _compose(
                 schemas=tuple(item for one in manifests for item in one.scope.schemas),
                 ignore_roles=tuple(item for one in manifests for item in one.scope.ignore_roles),
             ),
+            databases=tuple(item for one in manifests for item in one.databases),
+            clusters=tuple(item for one in manifests for item in one.clusters),
             assume_roles=assumed,
             files=labels,
             mentioned=tuple(item for one in manifests for item in one.mentioned),
@@ -315,7 +321,8 @@ def _once_across(number: int, manifest: Manifest, twice: _Twice) -> None:
     """Rules and edges that another file declares as well. Within one file they add up."""
     for group, member, edge in manifest.edges():
         text = f"the membership of {show(member)} in {show(group)} is declared in two files"
-        twice.once_per_part(("edge", group, member), number, edge.source, text, role=member)
+        for side in ("group", "member") if edge.side is None else (edge.side,):
+            twice.once_per_part(("edge", group, member, side), number, edge.source, text, role=member)
     for rule in manifest.grants:
         for name in sorted(rule.privileges):
             # Rules with columns meet where they name one column; the object itself is another target.

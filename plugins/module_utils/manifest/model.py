@@ -40,7 +40,9 @@ class Password:
 class MemberEntry:
     """The other end of a membership, in any of the three spellings; ``source`` is ``memberships[0].members[1]``.
 
-    ``place`` is where the name stands: ``memberships[0].members[1].name``.
+    ``place`` is where the name stands: ``memberships[0].members[1].name``. ``by_attribute``: a new membership is
+    inherited where the member has INHERIT, as GRANT has it. ``side``: of a tool that wants each membership at the group
+    and at the member, where this one stands.
     """
 
     name: str
@@ -49,6 +51,8 @@ class MemberEntry:
     admin: Optional[bool] = None
     inherit: Optional[bool] = None
     set: Optional[bool] = None
+    by_attribute: bool = False
+    side: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,12 @@ class RoleEntry:
     members: Optional[Tuple[MemberEntry, ...]] = None
     external: bool = False
     privilege_reconciliation: Optional[str] = None
+    #: Fields that another tool's file has elsewhere: below ``source``, by the field's name here.
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self, name: str) -> str:
+        """Where a field stands."""
+        return f"{self.source}.{self.elsewhere.get(name, name)}"
 
 
 @dataclass(frozen=True)
@@ -92,11 +102,17 @@ class MembershipEntry:
 
 @dataclass(frozen=True)
 class ObjectEntry:
-    """The object of a grant: ``type`` is the kind's own name, never an alias. A profile's schema target has no name."""
+    """The object of a grant: ``type`` is the kind's own name, never an alias. A profile's schema target has no name.
+
+    ``or_view``: the table may be a view or a materialized view as well. No manifest of our own can say so.
+    ``place`` is where the name stands in a file of another tool.
+    """
 
     type: str
     schema: Optional[str] = None
     name: Optional[str] = None
+    or_view: bool = field(default=False, compare=False)
+    place: Optional[str] = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -178,6 +194,27 @@ class RetirementEntry:
 
 
 @dataclass(frozen=True)
+class DatabaseEntry:
+    """A database that the manifest takes for granted. ``connected``: what stands there is about it, so the run has to
+    be connected to it. ``owner``: who has to own it.
+    """
+
+    name: str
+    source: str
+    connected: bool = False
+    owner: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class ClusterEntry:
+    """What another tool calls the cluster that something is for. ``namespace`` is None where the file does not say."""
+
+    name: str
+    namespace: Optional[str]
+    source: str
+
+
+@dataclass(frozen=True)
 class ScopeEntry:
     """``scope``: shell-style patterns."""
 
@@ -200,6 +237,8 @@ class Manifest:
     default_privileges: Tuple[DefaultPrivilegeEntry, ...] = ()
     retirements: Tuple[RetirementEntry, ...] = ()
     scope: ScopeEntry = field(default_factory=ScopeEntry)
+    databases: Tuple[DatabaseEntry, ...] = ()
+    clusters: Tuple[ClusterEntry, ...] = ()
     assume_roles: FrozenSet[str] = frozenset()
     #: The option ``passwords``, by role.
     passwords: Mapping[str, Password] = field(default_factory=dict)

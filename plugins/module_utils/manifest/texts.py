@@ -233,6 +233,7 @@ def _instant(text: str) -> Instant:
 
 #: What a text may be, by the spec's ``judge``: returns the value to use, or raises with what is wrong.
 TEXTS: Mapping[str, Callable[[str], Any]] = {
+    "name": check_name,
     "role": _role,
     "declared_role": _declared_role,
     "grantee": _grantee,

@@ -124,16 +124,25 @@ class Judge:
     """Collects what is wrong with one source: the module's options, or one file.
 
     ``label`` stands before every path; ``native`` says that values have real types (a file), so that text is never
-    taken for a boolean or a number.
+    taken for a boolean or a number. ``role``: whom all of it is about. ``secret``: passwords may stand in it, in a
+    wrong place.
     """
 
-    def __init__(self, label: Optional[str] = None, file: Optional[str] = None, native: bool = False) -> None:
+    def __init__(
+        self,
+        label: Optional[str] = None,
+        file: Optional[str] = None,
+        native: bool = False,
+        *,
+        role: Optional[str] = None,
+        secret: bool = False,
+    ) -> None:
         self.label = label
         self.file = file
         self.native = native
         self.problems: List[Problem] = []
-        self._role: Optional[str] = None
-        self._secret = False
+        self._role = role
+        self._secret = secret
         self._suggesters: Dict[Tuple[str, ...], Suggester] = {}
         self._requirements: Dict[int, Tuple[Options, Tuple[str, ...]]] = {}
 

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
@@ -21,7 +20,9 @@ from ..texts import show
 from ..validate import Judge
 from . import pgroles, policy_resource
 from .bundle import Bundle, bundle, fragment
-from .conversion import Call, ConvertedJudge, Sections, call_of, secret_texts
+from .conversion import Call, ConvertedJudge, Sections, call_of
+from .kubernetes import BESIDE, group_and_kind, secrets_of, title_of
+from .operator_spec import GROUP
 from .recognize import BUNDLE, FRAGMENT, RESOURCES, format_of, is_resource
 
 
@@ -65,15 +66,18 @@ class Reader:
         if kind == BUNDLE:
             return self._bundle(judge, path, documents[0], labels)
         sections = Sections(judge)
+        more: List[Part] = []
         if kind == RESOURCES:
-            self._resources(sections, documents)
+            more = self._resources(sections, documents)
         elif kind == FRAGMENT:
             judge.report("", "is a part of a pgroles bundle: list the bundle's own file, which names its parts")
             return Found([], judge.problems, {}, {}, complete=False)
         else:
             self._secrets.add_all(pgroles.secrets(documents[0].content))
             pgroles.convert(documents[0].content, sections)
-        return self._judged(judge, sections)
+        found = self._judged(judge, sections)
+        found.parts.extend(more)
+        return found
 
     def _judged(self, judge: Judge, sections: Sections) -> Found:
         native = ConvertedJudge(judge.label, judge.file, sections.places)
@@ -84,21 +88,33 @@ class Reader:
 
     # -- resources --
 
-    def _resources(self, sections: Sections, documents: List[Document]) -> None:
+    def _resources(self, sections: Sections, documents: List[Document]) -> List[Part]:
+        """Adds resources to the sections. Returns what is a part of its own."""
         every = [item for document in documents for item in _items(sections, document)]
         for document in every:
-            known = RESOURCE_KINDS.get(_kind(document))
-            self._secrets.add_all(_secrets(document) if known is None else known.secrets(document))
+            known = RESOURCE_KINDS.get(group_and_kind(document.content))
+            found = _unread(document) if known is None else known.secrets(document)
+            self._secrets.add_all(found)
+        beside = [document for document in every if _stands_beside(document)]
+        if len(beside) == len(every):
+            sections.judge.report("", "declares nothing: there is nothing in it but " + _listed(beside))
+        operators = [document for document in every if group_and_kind(document.content)[0] == GROUP]
         for document in every:
-            known = RESOURCE_KINDS.get(_kind(document))
+            group, kind = group_and_kind(document.content)
+            known = RESOURCE_KINDS.get((group, kind))
             if known is not None:
                 known.convert(document, sections, self._call)
-                continue
-            group, kind = _kind(document)
-            listed = ", ".join(sorted(f"{name} of {group}" for group, name in RESOURCE_KINDS))
-            advice = "give passwords with the option passwords" if kind == "Secret" else f"known are {listed}"
-            what = f"the kind {show(kind)} of {show(group)}" if group else f"the kind {show(kind)}"
-            sections.judge.report(f"{document.prefix}kind", f"nothing is read from {what}: leave it out; {advice}")
+            elif group != GROUP and not _stands_beside(document):
+                listed = ", ".join(sorted(f"{name} of {group}" for group, name in RESOURCE_KINDS))
+                what = f"the kind {show(kind)} of {show(group)}" if group else f"the kind {show(kind)}"
+                advice = f"leave it out; known are {listed}, and the resources of {GROUP}"
+                sections.judge.report(f"{document.prefix}kind", f"nothing is read from {what}: {advice}")
+        if not operators:
+            return []
+        from . import operator
+
+        self._secrets.add_all(operator.secrets_of(operators))
+        return [operator.part_of(sections.judge, operators)]
 
     # -- bundles --
 
@@ -136,33 +152,33 @@ class Reader:
         return self._judged(judge, sections)
 
 
-def _kind(document: Document) -> Tuple[str, str]:
-    version, kind = document.content.get("apiVersion"), document.content.get("kind")
-    group = str(version).rpartition("/")[0] if isinstance(version, str) else ""
-    return group, kind if isinstance(kind, str) else ""
+def _stands_beside(document: Document) -> bool:
+    """Whether nothing is read from a resource, because it says nothing on a database."""
+    group, kind = group_and_kind(document.content)
+    return not group and kind in BESIDE
+
+
+def _listed(documents: List[Document]) -> str:
+    return ", ".join(sorted({group_and_kind(document.content)[1] for document in documents})) or "an empty List"
 
 
 def _items(sections: Sections, document: Document) -> Iterator[Document]:
     """The resource itself, or those of a list as ``kubectl get`` writes it."""
     items = document.content.get("items")
-    if _kind(document) != ("", "List") or not isinstance(items, list):
+    if group_and_kind(document.content) != ("", "List") or not isinstance(items, list):
         yield document
         return
     for number, item in enumerate(items):
         if is_resource(item):
-            yield Document(item, f"{document.prefix}items[{number}].")
+            yield Document(item, f"{document.prefix}items[{number}] ({title_of(item)}): ")
         else:
             sections.judge.report(f"{document.prefix}items[{number}]", "must be a resource, with apiVersion and kind")
             sections.complete = False
 
 
-def _secrets(document: Document) -> Iterator[Tuple[str, str]]:
+def _unread(document: Document) -> Iterator[Tuple[str, str]]:
     """Whatever may be secret in a resource that nothing is read from."""
-    for text in secret_texts(document.content.get("stringData")):
+    if _stands_beside(document) and group_and_kind(document.content)[1] != "Secret":
+        return  # what a ConfigMap says is no secret, and masked it would be missing in the result
+    for text in secrets_of(document.content):
         yield text, NOBODY
-    for text in secret_texts(document.content.get("data")):
-        yield text, NOBODY
-        try:
-            yield base64.b64decode(text, validate=True).decode("utf-8"), NOBODY
-        except ValueError:
-            continue

@@ -145,7 +145,7 @@ RULES: List[Tuple[str, str, str]] = [
     ("- roles", "", "must be a dict with the sections as its keys"),
     ("just text", "", "must be a dict with the sections as its keys"),
     ("roles: [", "", "is not valid YAML (line "),
-    ("roles: []\n---\nroles: []", "", "is not valid YAML (line 2, column 1)"),
+    ("roles: []\n---\nroles: []", "", "has several documents, as only a file of Kubernetes resources may"),
     ("{% for r in x %}\nroles: []\n", "", "it contains a template"),
     ("roles: [{name: app, comment: *nope}]", "", "is not valid YAML"),
 ]

@@ -96,7 +96,7 @@ def test_a_native_file_stays_as_strict(tmp_path: Path) -> None:
         "a.yml: roles[0].password": "must be text, not a dict"
     }
     (problem,) = found(tmp_path, "roles: [{name: app}]\n---\nroles: [{name: b}]").values()
-    assert "found another document" in problem
+    assert "has several documents, as only a file of Kubernetes resources may: document" in problem
 
 
 # ---- what the same word means ----------------------------------------------------------------------------------------
@@ -676,7 +676,7 @@ def test_a_key_twice_in_a_document_is_found_there(tmp_path: Path) -> None:
 def test_a_list_of_resources(tmp_path: Path) -> None:
     items = textwrap.indent(resource("roles: [{name: a, x: 1}]"), "    ").replace("    apiVersion", "  - apiVersion", 1)
     text = f"apiVersion: v1\nkind: List\nitems:\n{items}  - 5\n"
-    assert list(found(tmp_path, text)) == ["a.yml: items[1]", "a.yml: items[0].spec.roles[0].x"]
+    assert list(found(tmp_path, text)) == ["a.yml: items[1]", "a.yml: items[0] (PostgresPolicy shop): spec.roles[0].x"]
 
 
 def test_resources_that_nothing_is_read_from(tmp_path: Path) -> None:
@@ -685,8 +685,8 @@ def test_resources_that_nothing_is_read_from(tmp_path: Path) -> None:
     other = "apiVersion: pgroles.io/v1alpha1\nkind: PostgresPolicyPlan\nspec: {}\n"
     text = f"{secret}---\n{other}---\n{resource('roles: [{name: a}]')}"
     problems = found(tmp_path, text)
-    assert list(problems) == ["a.yml: document 1 (Secret pw): kind", "a.yml: document 2 (PostgresPolicyPlan): kind"]
-    assert "give passwords with the option passwords" in problems["a.yml: document 1 (Secret pw): kind"]
+    # A Secret stands beside many resources: it is passed over, and its values are masked.
+    assert list(problems) == ["a.yml: document 2 (PostgresPolicyPlan): kind"]
     assert "PostgresPolicy of pgroles.io" in problems["a.yml: document 2 (PostgresPolicyPlan): kind"]
     secrets = Secrets()
     with pytest.raises(ManifestInvalid):

@@ -48,7 +48,13 @@ def main() -> None:
 def access(made: Bench) -> None:
     address = {"login_host": made.server.socket_directory, "login_port": made.server.port, "login_user": "postgres"}
     roles = [{"name": "app", "login": True}, {"name": "app_owner"}]
-    wanted = [{"role": "pgloader_pg", "privileges": ["SELECT"], "object": {"type": "table", "schema": "inventory", "name": "*"}}]
+    wanted = [
+        {
+            "role": "pgloader_pg",
+            "privileges": ["SELECT"],
+            "object": {"type": "table", "schema": "inventory", "name": "*"},
+        }
+    ]
     variables = {
         "reconcile_connection": address,
         "reconcile_database": "shop",

@@ -81,7 +81,12 @@ def in_one_call(made: Bench, told: list[str]) -> None:
     assert re.search(r"localhost +: ok=\d+ +changed=0 ", again.output), again.output[-500:]
     assert '"inspect": ' in applied.output[applied.output.rindex("Where the time went") :], "no timings with -v"
     summary = applied.output[applied.output.rindex("Summary") :]
-    for line in ("shop: changed with", "gain: app: ", "dropped: old_batch", "2 undeclared privileges kept for pgloader_pg"):
+    for line in (
+        "shop: changed with",
+        "gain: app: ",
+        "dropped: old_batch",
+        "2 undeclared privileges kept for pgloader_pg",
+    ):
         assert line in summary, summary
 
 
@@ -93,7 +98,9 @@ def what_each_keeps(made: Bench) -> None:
     for name, group in (("shop", "'shop_reader'"), ("billing", "'billing_reader'"), ("hr", "'staff'")):
         assert made.sql(question % group, database=name) == [(True, True)], name
     assert made.sql("SELECT has_table_privilege('shop_reader', 'stock.items', 'SELECT')", database="shop") == [(True,)]
-    assert made.sql("SELECT has_table_privilege('shop_reader', 'stock.items', 'SELECT')", database="billing") == [(False,)]
+    assert made.sql("SELECT has_table_privilege('shop_reader', 'stock.items', 'SELECT')", database="billing") == [
+        (False,)
+    ]
     say("each database has what its manifest says")
 
 
@@ -126,7 +133,9 @@ def what_was_applied(made: Bench) -> None:
 
 def quarrels(made: Bench) -> None:
     wrong = {
-        "roles in the manifest of one": {"reconcile_databases": [{"login_db": "one", "manifest": {"roles": [{"name": "x"}]}}]},
+        "roles in the manifest of one": {
+            "reconcile_databases": [{"login_db": "one", "manifest": {"roles": [{"name": "x"}]}}]
+        },
         "a different name in each": {"reconcile_databases": [{"login_db": "one", "manifest": {}}] * 2},
         "nothing else": {"reconcile_databases": [{"login_db": "one", "manifests": {}}]},
         "are for one database": {"reconcile_database": "shop"},

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 import yaml
-from playbooks import Bench, Run, bench, made_up
+from playbooks import INTEGRATION, Bench, Run, bench, made_up
 
 NAME = "pg_access.reconcile"
 
@@ -31,6 +31,7 @@ def main() -> None:
         made.environment["PWD"] = str(made.folder)
         made.environment["RECONCILE_TEST_PASSWORD"] = secret
         made.environment["PG_ROLE_RECONCILE_FINGERPRINT_KEY"] = key = made_up("key")
+        quickstart(made)
         access(made)
         planned = play(made, "check")
         assert changes(planned) == 1 and "would change with" in planned.output and "+++ after: shop" in planned.output
@@ -43,6 +44,21 @@ def main() -> None:
         assert changes(play(made, "check")) == 0
         export(made)
         on_hosts(made, inventory)
+
+
+def quickstart(made: Bench) -> None:
+    """The file of variables that the page shows."""
+    page = (INTEGRATION.parents[1] / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    block = re.search(r"^```yaml\n(# access\.yml\n.*?)^```", page, re.M | re.S)
+    assert block, "the page no longer shows the file"
+    made.sql("CREATE ROLE access_admin SUPERUSER LOGIN")
+    made.environment["PGPORT"] = str(made.server.port)
+    made.write("access.yml", block[1].replace("db.example.com", str(made.server.socket_directory)))
+    assert changes(play(made, "check")) == 1
+    assert changes(play(made, "apply")) == 1
+    assert changes(play(made, "apply")) == 0
+    made.sql("DROP OWNED BY app", "GRANT SELECT, DELETE ON inventory.items TO pgloader_pg", database="shop")
+    made.sql("DROP ROLE app")
 
 
 def access(made: Bench) -> None:

@@ -137,8 +137,6 @@ def applied(made: Bench, artifact: Artifact) -> None:
     again = play(made, artifact, reconcile_require_approval=True)
     assert again.status == 0, again.output
     assert not re.search(r"changed=[1-9]", again.output), again.output[-600:]
-    # The artifact is an earlier result as well, with its backlog.
-    assert "db2" in again.output
 
 
 if __name__ == "__main__":

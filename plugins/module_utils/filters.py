@@ -69,7 +69,9 @@ def names_ignored_role(change: Change, context: Context) -> bool:
     """Whether the change is about a role that the run must not even name."""
     if not context.policy.ignore_roles:
         return False
-    return any(is_ignored(role.name, context.policy) for role in _roles_of(change))
+    # PUBLIC is no role, so no pattern means it, not even that of a role called PUBLIC.
+    roles = (role for role in _roles_of(change) if role.oid != PUBLIC_OID)
+    return any(is_ignored(role.name, context.policy) for role in roles)
 
 
 def _roles_of(change: Change) -> Iterable[RoleRef]:

@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NoReturn, Optional
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NoReturn, Optional, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -47,10 +47,6 @@ _MOST_NAMES = 100
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
 
 
-#: What AnsibleModule is not shown: the manifest, as far as it is given as options.
-_UNSEEN = frozenset(MANIFEST_OPTIONS) - {"manifest_files"}
-
-
 class _KeptFromAnsible(Exception):
     """A number that Ansible must not see: it would compute all of its digits, or stumble over infinity."""
 
@@ -65,6 +61,15 @@ class Module(AnsibleModule):  # type: ignore[misc]
     Ansible's own validation stops at the first problem, gives no list index and coerces silently. So it is there for
     documentation and secrets, and the collection's validator judges what was really written.
     """
+
+    #: The options that have a type for Ansible, as far as it is shown them.
+    OPTIONS: Mapping[str, Any] = {**CONNECTION_OPTIONS, **RUN_OPTIONS}
+    #: What AnsibleModule is not shown: the manifest, as far as it is given as options.
+    UNSEEN: FrozenSet[str] = frozenset(MANIFEST_OPTIONS) - {"manifest_files"}
+
+    def judge(self) -> None:
+        """Raise ManifestInvalid with everything that is wrong with the raw arguments, and learn the secrets in them."""
+        manifest_to_policy(self.raw, self.secrets, bool(getattr(self, "check_mode", False)))
 
     def __init__(self, **options: Any) -> None:
         self.raw: Dict[str, Any] = {}
@@ -98,12 +103,38 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
     def _wrong_input(self) -> List[Problem]:
         """What the collection itself finds wrong with the raw arguments."""
-        mistyped = _mistyped(self.raw)
+        mistyped = self.mistyped()
         try:
-            manifest_to_policy(self.raw, self.secrets, bool(getattr(self, "check_mode", False)))
+            self.judge()
         except ManifestInvalid as invalid:
             return [*invalid.problems, *mistyped]
         return mistyped
+
+    def _numbers(self) -> List[str]:
+        """The options that Ansible makes whole numbers of."""
+        return [name for name, option in self.OPTIONS.items() if option["type"] == "int"]
+
+    def mistyped(self) -> List[Problem]:
+        """Values that Ansible takes for something else, or stumbles over: a list as a text is how Python prints it."""
+        problems = [
+            Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(self.raw[name])}")
+            for name in self._numbers()
+            if _endless(self.raw.get(name))
+        ]
+        problems += [
+            Problem(path=name, message=no_text(self.raw[name], secret=True))
+            for name, option in self.OPTIONS.items()
+            if option["type"] in ("str", "path")
+            and isinstance(self.raw.get(name), (bool, list, dict))
+            # The key's own judge speaks of it.
+            and name != "fingerprint_key"
+        ]
+        for name in _NO_NUMBERS:
+            value = self.raw.get(name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                said = no_text(value, secret=name == "login_password")
+                problems.append(Problem(path=name, message=said, hint=_RETYPED.get(name)))
+        return problems
 
     def _load_params(self) -> None:
         self._asked = True
@@ -127,10 +158,10 @@ class Module(AnsibleModule):  # type: ignore[misc]
         # walk through all of it to coerce what the collection judges as it was written.
         self.raw = {}
         for name in [name for name in self.params if not name.startswith("_ansible_")]:
-            self.raw[name] = self.params.pop(name) if name in _UNSEEN else copy.deepcopy(self.params[name])
+            self.raw[name] = self.params.pop(name) if name in self.UNSEEN else copy.deepcopy(self.params[name])
         self.secrets.add_all(of_arguments(self.raw, os.environ))
         self.no_log_values.update(self.secrets.texts())
-        if any(_endless(self.params.get(name)) for name in _NUMBERS):
+        if any(_endless(self.params.get(name)) for name in self._numbers()):
             raise _KeptFromAnsible
 
     def _log_invocation(self) -> None:
@@ -221,7 +252,7 @@ class Module(AnsibleModule):  # type: ignore[misc]
         """
         told: Dict[str, Any] = {}
         for name, value in self.raw.items():
-            if name in RUN_OPTIONS or name in CONNECTION_OPTIONS:
+            if name in self.OPTIONS:
                 told[name] = _told(name, value)
             elif isinstance(value, (list, dict)):
                 told[name] = f"{len(value)} items"
@@ -261,14 +292,21 @@ def _no_traceback() -> Dict[str, Any]:
 
 def run_role_reconcile() -> None:
     """The module ``pg_role_reconcile``."""
-    module = Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True)
+    run(Module(argument_spec={**CONNECTION_OPTIONS, **argument_spec()}, supports_check_mode=True), _role_reconcile)
+
+
+ModuleType = TypeVar("ModuleType", bound=Module)
+
+
+def run(module: ModuleType, work: Callable[[ModuleType, Signals], Dict[str, Any]]) -> None:
+    """Do a module's work, and end with its result or with the failure that it became."""
     signals = Signals()
     failed: Optional[Failure] = None
     result: Dict[str, Any] = {}
     try:
         try:
             signals.listen()
-            result = _role_reconcile(module, signals)
+            result = work(module, signals)
         finally:
             signals.ignore()
     except Interrupted as asked:
@@ -283,10 +321,6 @@ def run_role_reconcile() -> None:
     if failed is not None:
         module.end(failed)
     module.exit_json(**result)
-
-
-#: The options that Ansible makes whole numbers of.
-_NUMBERS = tuple(name for name, option in {**CONNECTION_OPTIONS, **RUN_OPTIONS}.items() if option["type"] == "int")
 
 
 def _endless(value: Any) -> bool:
@@ -311,30 +345,6 @@ _RETYPED = {
         " in the credential (PGDATABASE), or in the job template's own variables."
     )
 }
-
-
-def _mistyped(raw: Mapping[str, Any]) -> List[Problem]:
-    """Values that Ansible takes for something else, or stumbles over: a list as a text is how Python prints it."""
-    options = {**CONNECTION_OPTIONS, **RUN_OPTIONS}
-    problems = [
-        Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(raw[name])}")
-        for name in _NUMBERS
-        if _endless(raw.get(name))
-    ]
-    problems += [
-        Problem(path=name, message=no_text(raw[name], secret=True))
-        for name, option in options.items()
-        if option["type"] in ("str", "path")
-        and isinstance(raw.get(name), (bool, list, dict))
-        # The key's own judge speaks of it.
-        and name != "fingerprint_key"
-    ]
-    problems += [
-        Problem(path=name, message=no_text(raw[name], secret=name == "login_password"), hint=_RETYPED.get(name))
-        for name in _NO_NUMBERS
-        if isinstance(raw.get(name), (int, float)) and not isinstance(raw[name], bool)
-    ]
-    return problems
 
 
 def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:
@@ -374,7 +384,7 @@ def _names_of(state: State) -> Iterable[str]:
 
 def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
-    wrong = _mistyped(module.raw)
+    wrong = module.mistyped()
     mistyped = {problem.path for problem in wrong}
     file = None if "fingerprint_key_file" in mistyped else params["fingerprint_key_file"]
     key, problems = key_of(module.raw, file, os.environ)

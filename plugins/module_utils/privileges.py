@@ -13,7 +13,7 @@ lies, which privileges it has on which server, or which GRANT keyword reaches it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import FrozenSet, Mapping, Optional, Tuple
+from typing import AbstractSet, FrozenSet, Mapping, Optional, Tuple
 
 #: The oldest and the newest PostgreSQL major version that the collection is tested on.
 OLDEST_SERVER = 14
@@ -265,6 +265,12 @@ PROVIDER_ROLES: FrozenSet[str] = frozenset(
     }
 )
 
+#: Those of Supabase that others use as well, and the role by which Supabase is known.
+COMMON_NAMES: FrozenSet[str] = frozenset(
+    {"anon", "authenticated", "authenticator", "dashboard_user", "pgbouncer", "service_role"}
+)
+PROVIDER_SIGN: str = "supabase_admin"
+
 
 def is_predefined(role: str) -> bool:
     """Whether PostgreSQL reserves this role name. ``pgloader_pg`` is an ordinary name; only ``pg_`` at the start is
@@ -276,6 +282,13 @@ def is_predefined(role: str) -> bool:
 def is_provider(role: str) -> bool:
     """Whether a managed service made this role."""
     return role in PROVIDER_ROLES
+
+
+def is_provider_here(role: str, present: AbstractSet[str]) -> bool:
+    """Whether a managed service made this role in a cluster that has these roles. Some services' names are in use
+    everywhere: ``pgbouncer`` is Supabase's own only where Supabase is.
+    """
+    return role in PROVIDER_ROLES and (role not in COMMON_NAMES or PROVIDER_SIGN in present)
 
 
 def is_system_schema(schema: str) -> bool:

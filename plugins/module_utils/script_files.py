@@ -107,6 +107,11 @@ class Draft:
             self.drop()
             raise self._failure(exc) from None
 
+    @property
+    def name(self) -> str:
+        """The draft's own path; empty once it has taken its place."""
+        return self._draft or ""
+
     def place(self) -> None:
         """Let the draft take its place; what was there is gone, a link too. Raises Failure."""
         if self._draft is None:

@@ -43,8 +43,8 @@ def arranged(
     """The runs of a call of the role.
 
     ``parts``: ``reconcile_manifest``, the manifests in ``reconcile_databases``, then the contents of all files.
-    ``counts``: how many of the files belong to ``reconcile_manifest``, and to each database. ``names``: of the databases;
-    none where the call is about one that has no name here. The rest as for ``runs_of``.
+    ``counts``: how many of the files belong to ``reconcile_manifest``, and to each database. ``names``: of the
+    databases; none where the call is about one that has no name here. The rest as for ``runs_of``.
     """
     own, files = list(parts[: len(names) + 1]), list(parts[len(names) + 1 :])
     wholes = []
@@ -159,9 +159,7 @@ def runs_of(
             others.difference_update(kept)
             if kept:
                 # What the override keeps it keeps in every database.
-                kept_roles = [
-                    {"name": name, "external": True, "privilege_reconciliation": "additive"} for name in kept
-                ]
+                kept_roles = [{"name": name, "external": True, "privilege_reconciliation": "additive"} for name in kept]
                 own["roles"] = [*kept_roles, *_list(own.get("roles"))]
             if emptied:
                 own["scope"] = _joined(_mapping(own.get("scope")), {"ignore_roles": emptied})
@@ -205,7 +203,7 @@ def _generated(sections: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterat
                 yield filled(own, schema["name"], profile)
 
 
-# ---- what stands in the wrong place ------------------------------------------------------------------------------------
+# ---- what stands in the wrong place ----------------------------------------------------------------------------------
 
 
 def _misplaced(shared: Mapping[str, Any], places: Sequence[_Place]) -> Iterator[str]:
@@ -225,8 +223,8 @@ def _misplaced(shared: Mapping[str, Any], places: Sequence[_Place]) -> Iterator[
             group = item.get("role")
             if isinstance(group, str) and group not in place.generated:
                 yield (
-                    f"memberships[{number}] in {place.where}: {group} is not generated there. Members of declared groups"
-                    " stand in reconcile_manifest, those of a generated one in the manifest that generates it"
+                    f"memberships[{number}] in {place.where}: {group} is not generated there. Members of declared"
+                    " groups stand in reconcile_manifest, those of a generated one in the manifest that generates it"
                 )
 
 
@@ -268,13 +266,13 @@ def _generated_twice(places: Sequence[_Place]) -> Iterator[str]:
         for name in sorted(place.generated):
             if name in seen:
                 yield (
-                    f"{name} is generated in {seen[name]} and in {place.where}, and is one role of the cluster: give one"
-                    " of them another role_pattern"
+                    f"{name} is generated in {seen[name]} and in {place.where}, and is one role of the cluster: give"
+                    " one of them another role_pattern"
                 )
             seen.setdefault(name, place.where)
 
 
-# ---- raw values --------------------------------------------------------------------------------------------------------
+# ---- raw values ------------------------------------------------------------------------------------------------------
 
 
 def _list(value: Any) -> List[Any]:

@@ -743,6 +743,37 @@ class Database:
         check_shape(result, check=check, diff=diff)
         return result
 
+    def run_export(self, *, environment: dict[str, str] | None = None, patch: str = "", **options: Any) -> Result:
+        """Run pg_role_export once."""
+        arguments = self.arguments(None, **options)
+        arguments["ANSIBLE_MODULE_ARGS"]["_ansible_module_name"] = "pg_access.reconcile.pg_role_export"
+        variables = module_environment(**(environment or {}))
+        result = parse(*self.runner.forked(arguments, variables, "pg_role_export", 60, patch))
+        if result.failed:
+            assert result.get("msg"), result
+            assert result.error_code in ERROR_CODES, result
+        return result
+
+    def export(self, folder: Path, **options: Any) -> Result:
+        """The rule for all exports: twice the same, nothing is written, and a reconcile has nothing to do, be it with the
+        manifest as options or as a file.
+        """
+        before = self.snapshot()
+        result = self.run_export(**options)
+        assert not result.failed, json.dumps(result, indent=1)
+        assert self.run_export(**options)["yaml"] == result["yaml"], "the second export differs"
+        assert self.snapshot() == before, "the export wrote something"
+        assert yaml.safe_load(result["yaml"]) == result["manifest"]
+        file = folder / "access.yml"
+        file.write_text(result["yaml"], encoding="utf-8")
+        for given in (result["manifest"], {"manifest_files": [str(file)]}):
+            again = self.reconcile(given or {"roles": []})
+            assert not again.failed, again
+            assert again.sql == []
+            assert again.suppressed_revoke_count == 0
+        assert self.snapshot() == before, "applying the export wrote something"
+        return result
+
     def background(self, manifest: Manifest | None = None, *, check: bool = False, **options: Any) -> Background:
         """Start the module and do not wait."""
         program = self.runner.process(

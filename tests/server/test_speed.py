@@ -19,7 +19,8 @@ MANIFEST = "roles: [{name: a, login: true, member_of: [{name: g}]}, {name: g}]\n
 
 #: Only a plan with changes, or what somebody asked for, may load these.
 LATE = {
-    "authority", "difftext", "drops", "elsewhere", "execution", "feasibility", "files", "foreign", "grantors", "guards", "items",
+    "authority", "difftext", "drops", "elsewhere", "execution", "export", "exported", "feasibility", "files", "foreign",
+    "grantors", "guards", "items",
     "locks", "password_sending", "protection", "script", "script_files", "sealed", "sessions", "statements", "undo",
     "verification", "waits", "yaml",
 }  # fmt: skip

@@ -469,3 +469,12 @@ def test_CON_06_only_the_same_server_knows_what_became_of_a_commit(db: Database,
     assert result.error_code == "outcome_unknown", result
     assert ("app" in db.roles()) is deliver
     pair.drop(other)
+
+
+def test_an_export_from_the_standby_is_that_of_the_primary(db: Database, standby: servers.Server) -> None:
+    db.sql("CREATE ROLE app; GRANT SELECT ON s.t TO app")
+    caught_up(db, standby)
+    exported = db.run_export(**at(standby))
+    assert exported.server["in_recovery"] is True
+    assert exported["yaml"] == db.run_export()["yaml"]
+    assert db.reconcile(exported["manifest"], **at(standby)).sql == []

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""What only an export reads: initial ACLs, objects outside schemas with an ACL, and what a manifest cannot say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, Mapping, Tuple
+
+from ..export.extras import Extras
+from .queries import EXPLODED, Acls, fetch
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from .queries import Query
+
+# A few hundred rows of PostgreSQL's own, and those of extensions.
+_INITIAL = """
+SELECT i.classoid::regclass::text, i.objoid::int8, a.attname::text, {exploded}
+FROM pg_init_privs AS i
+LEFT JOIN pg_attribute AS a ON i.classoid = 'pg_class'::regclass AND i.objsubid <> 0 AND a.attrelid = i.objoid
+     AND a.attnum = i.objsubid
+""".format(exploded=EXPLODED.format(acl="i.initprivs"))
+
+_EXTENSION_SCHEMAS = """
+SELECT objid::int8 FROM pg_depend
+WHERE classid = 'pg_namespace'::regclass AND refclassid = 'pg_extension'::regclass AND deptype = 'e'
+"""
+
+# Only what carries an ACL: of a million large objects few do.
+_NAMES = """
+SELECT 'language', lanname::text FROM pg_language WHERE lanacl IS NOT NULL
+UNION ALL SELECT 'foreign_data_wrapper', fdwname::text FROM pg_foreign_data_wrapper WHERE fdwacl IS NOT NULL
+UNION ALL SELECT 'foreign_server', srvname::text FROM pg_foreign_server WHERE srvacl IS NOT NULL
+UNION ALL SELECT 'tablespace', spcname::text FROM pg_tablespace WHERE spcacl IS NOT NULL
+UNION ALL SELECT 'large_object', oid::text FROM pg_largeobject_metadata WHERE lomacl IS NOT NULL
+"""
+_PARAMETER_NAMES = "UNION ALL SELECT 'parameter', parname FROM pg_parameter_acl"
+
+_DATABASE_SETTINGS = """
+SELECT s.setrole::int8, d.datname, s.setconfig
+FROM pg_db_role_setting AS s
+JOIN pg_database AS d ON d.oid = s.setdatabase
+WHERE s.setrole <> 0
+ORDER BY d.datname
+"""
+
+_MAY_SEE_PASSWORDS = "SELECT has_column_privilege('pg_authid', 'rolpassword', 'SELECT')"
+_PASSWORDS = "SELECT oid::int8 FROM pg_authid WHERE rolpassword IS NOT NULL"
+
+# Row types of tables and the like: PostgreSQL keeps an ACL for some of them, and no rule of a manifest names them.
+_UNCOVERED = """
+SELECT n.nspname, t.typname,
+       CASE WHEN t.typtype = 'm' THEN 'multirange' WHEN t.typrelid <> 0 THEN 'row type' ELSE 'array' END,
+       t.typowner::int8, {exploded}
+FROM pg_type AS t
+JOIN pg_namespace AS n ON n.oid = t.typnamespace
+WHERE t.typacl IS NOT NULL
+  AND NOT (t.typtype IN ('b', 'c', 'd', 'e', 'r')
+           AND (t.typelem = 0 OR t.typsubscript <> 'array_subscript_handler'::regproc)
+           AND (t.typrelid = 0 OR t.typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c')))
+ORDER BY n.nspname, t.typname
+""".format(exploded=EXPLODED.format(acl="t.typacl"))
+
+
+def read_extras(connection: Connection[Any]) -> Tuple[Extras, Mapping[str, List[str]]]:
+    """What only an export asks, and the names of objects outside schemas that carry an ACL, by kind: one round trip,
+    and one more where the executor may see who has a password.
+    """
+    names = _NAMES + (_PARAMETER_NAMES if connection.info.server_version >= 150000 else "")
+    queries: List[Query] = [
+        (_INITIAL, ()),
+        (_EXTENSION_SCHEMAS, ()),
+        (names, ()),
+        (_DATABASE_SETTINGS, ()),
+        (_UNCOVERED, ()),
+        (_MAY_SEE_PASSWORDS, ()),
+    ]
+    initial, schemas, named, settings, uncovered, may_see = fetch(connection, queries)
+    passwords: FrozenSet[int] = frozenset()
+    if may_see[0][0]:
+        passwords = frozenset(row[0] for row in fetch(connection, [(_PASSWORDS, ())])[0])
+    acls = Acls()
+    by_kind: Dict[str, List[str]] = {}
+    for kind, name in named:
+        by_kind.setdefault(kind, []).append(name)
+    return (
+        Extras(
+            initial={(catalog, oid, column): acls(exploded) for catalog, oid, column, exploded in initial},
+            extension_schemas=frozenset(row[0] for row in schemas),
+            database_settings=tuple(
+                (role, database, tuple(sorted(item.split("=", 1)[0] for item in config or ())))
+                for role, database, config in settings
+            ),
+            passwords=passwords,
+            uncovered=tuple((schema, name, what, owner, acls(acl)) for schema, name, what, owner, acl in uncovered),
+        ),
+        {kind: sorted(found) for kind, found in by_kind.items()},
+    )

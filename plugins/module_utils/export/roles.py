@@ -1,0 +1,186 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""Roles and memberships as a manifest writes them: only what is not PostgreSQL's default."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import defaultdict
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ..manifest.model import INFINITY, Instant
+from ..manifest.settings import declared, elements, fold, holds, is_custom, parameter_name, shown
+from ..manifest.texts import Refused
+from ..policy import ATTRIBUTE_DEFAULTS
+from ..setting_checks import can_be_set
+from ..state import Membership, Role, State
+from .extras import Extras
+from .model import Skipped
+from .names import Roles, fits
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+#: Settings of extensions and applications that most likely hold a secret, by their names.
+_SECRET = re.compile(r"secret|passw|token|credential|(?:private|api|encryption|access|signing)[._]?key", re.IGNORECASE)
+
+
+class Attributes:
+    """Makes entries of ``roles``. ``leaks``: whether a text holds a secret of this run."""
+
+    def __init__(self, state: State, extras: Extras, leaks: Callable[[str], bool]) -> None:
+        self._state = state
+        self._extras = extras
+        self._leaks = leaks
+        self.skipped: List[Skipped] = []
+
+    def entry(self, role: Role, external: bool) -> Dict[str, Any]:
+        """One role. One whose attributes no manifest can hold comes as external, too."""
+        if external or not self._expressible(role):
+            return {"name": role.name, "external": True}
+        entry: Dict[str, Any] = {"name": role.name}
+        comment = self._comment(role)
+        if comment:
+            entry["comment"] = comment
+        for name, default in ATTRIBUTE_DEFAULTS.items():
+            value = getattr(role, name)
+            if value != default:
+                entry[name] = written(value) if name == "valid_until" else value
+        config = self._config(role)
+        if config:
+            entry["config"] = config
+        self._not_told(role)
+        return entry
+
+    def _skip(self, kind: str, role: Role, what: str, reason: str) -> None:
+        self.skipped.append(Skipped(kind, role.name, None, what, reason))
+
+    def _expressible(self, role: Role) -> bool:
+        if role.valid_until != INFINITY and written(role.valid_until) is None:
+            self._skip(
+                "role", role, "a valid_until outside the years 1 to 9999, so the role is external", "valid_until"
+            )
+            return False
+        if role.connection_limit < -1:
+            self._skip("role", role, "a connection limit below -1, so the role is external", "connection_limit")
+            return False
+        if not role.login and self._state.passwords.records.get(role.oid):
+            # Without its password a manifest would take the password away.
+            what = "a password that this collection set, on a role without login, so the role is external"
+            self._skip("role", role, what, "password")
+            return False
+        return True
+
+    def _comment(self, role: Role) -> Optional[str]:
+        if not role.comment:
+            return None
+        if self._leaks(role.comment):
+            self._skip("comment", role, "a comment with a secret of this run in it", "secret")
+            return None
+        if not fits(role.comment, "comment"):
+            self._skip("comment", role, "a comment that a manifest cannot hold", "text")
+            return None
+        return role.comment
+
+    def _config(self, role: Role) -> Optional[Dict[str, str]]:
+        """The role's settings, all or none: a manifest that gives some of them resets the others."""
+        found: Dict[str, str] = {}
+        for name, value in sorted(role.config.items()):
+            reason = self._setting_refused(name, value)
+            if reason is not None:
+                what = f"the role's settings, because of {name}"
+                self._skip("config", role, what, reason)
+                return None
+            found[name] = shown(name, elements(name, value))
+        return found
+
+    def _setting_refused(self, name: str, value: str) -> Optional[str]:
+        if (is_custom(name) and _SECRET.search(name)) or self._leaks(value):
+            return "secret"
+        try:
+            key = parameter_name(name)
+            text = shown(name, elements(name, value))
+            if not fits(text, "comment") or not fits(name, "comment") or not holds(name, value, declared(key, text)):
+                return "text"
+        except Refused:
+            return "text"
+        return None if can_be_set(fold(name), self._state) else "unknown_setting"
+
+    def _not_told(self, role: Role) -> None:
+        if role.oid in self._extras.passwords:
+            self._skip("password", role, "the password", "password")
+        for oid, database, names in self._extras.database_settings:
+            if oid == role.oid:
+                what = f"settings in the database {database}: {', '.join(names)}"
+                self._skip("config", role, what, "database_setting")
+
+
+def written(instant: Instant) -> Optional[str]:
+    """A point in time as ISO 8601 in UTC; None where it lies outside the years 1 to 9999."""
+    if not isinstance(instant, int):
+        return None
+    try:
+        moment = _EPOCH + datetime.timedelta(microseconds=instant)
+    except OverflowError:
+        return None
+    return moment.isoformat() + "Z"
+
+
+def membership_entries(state: State, roles: Roles) -> List[Dict[str, Any]]:
+    """The memberships as items of ``memberships``, by group.
+
+    Left out are those that no reconcile touches: of PostgreSQL's and a service's own roles in each other, and what the
+    creator of a role got by itself.
+    """
+    edges: Dict[Tuple[int, int], List[Membership]] = defaultdict(list)
+    for row in state.memberships:
+        edges[row.group, row.member].append(row)
+    groups: Dict[str, List[Dict[str, Any]]] = defaultdict(list)
+    for (group, member), rows in edges.items():
+        if not roles.speakable(group) or not roles.speakable(member):
+            continue
+        if (roles.reserved(group) and roles.reserved(member)) or not (roles.chosen(group) or roles.chosen(member)):
+            continue
+        counted = _counted(rows, state.roles[member])
+        if counted:
+            groups[roles.name(group)].append(_member(roles.name(member), counted))
+    return [
+        {"role": group, "members": sorted(members, key=lambda item: str(item["name"]))}
+        for group, members in sorted(groups.items())
+    ]
+
+
+def _counted(rows: Sequence[Membership], member: Role) -> List[Membership]:
+    """The rows that are not automatic, or hang on one that is."""
+    automatic = [row for row in rows if row.automatic and member.createrole]
+    return [row for row in rows if row not in automatic and not (automatic and row.self_granted)]
+
+
+def _member(name: str, rows: Sequence[Membership]) -> Dict[str, Any]:
+    """A membership with its options: what any of the rows gives."""
+    entry: Dict[str, Any] = {"name": name}
+    if any(row.admin for row in rows):
+        entry["admin"] = True
+    for option in ("inherit", "set"):
+        # Before PostgreSQL 16 there are no such options.
+        if all(getattr(row, option) is False for row in rows):
+            entry[option] = False
+    return entry
+
+
+def counts(manifest: Mapping[str, Any]) -> Dict[str, int]:
+    """How much of what a manifest holds."""
+    profiles: Mapping[str, Any] = manifest.get("profiles", {})
+    return {
+        "profiles": len(profiles),
+        "roles": sum(not role.get("external") for role in manifest.get("roles", ())),
+        "external_roles": sum(bool(role.get("external")) for role in manifest.get("roles", ())),
+        "memberships": sum(len(entry["members"]) for entry in manifest.get("memberships", ())),
+        "schemas": len(manifest.get("schemas", ())),
+        "grants": len(manifest.get("grants", ())),
+        "default_privileges": sum(len(entry["grant"]) for entry in manifest.get("default_privileges", ())),
+    }

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""The module ``pg_role_export``: options in, a manifest out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ansible.module_utils.basic import FILE_COMMON_ARGUMENTS
+
+from ..connection import CONNECTION_OPTIONS, address, connect, require_psycopg
+from ..interruption import Signals
+from ..manifest.spec import CONNECTION_NAMES, ansible_options
+from ..manifest.texts import show
+from ..manifest.validate import Judge, Suggester
+from ..masking import leaves
+from ..module import Module, run
+from ..problems import ManifestInvalid, Problem
+from ..report.result import names_of
+from ..state import State
+from ..transaction import Settings, begin, ending
+from .extras import Choice
+from .flat import flat_manifest
+from .model import Flat
+from .options import EXPORT_OPTIONS
+from .reading import prove, read
+from .roles import counts
+from .text import to_yaml
+
+#: Characters of a result from which on it is not sure to arrive: AWX drops one over 700,000.
+LARGEST_RESULT = 500_000
+
+
+class ExportModule(Module):
+    """The module's edge to Ansible. There is no manifest in its arguments."""
+
+    OPTIONS: Mapping[str, Any] = {**CONNECTION_OPTIONS, **EXPORT_OPTIONS}
+    UNSEEN = frozenset({"schemas", "roles", "ignore_roles"})
+
+    def judge(self) -> None:
+        """Raise ManifestInvalid with everything that is wrong with the raw arguments."""
+        self.choice()
+
+    def choice(self) -> Choice:
+        """What is asked for. Raises ManifestInvalid."""
+        judge = Judge()
+        known = [*EXPORT_OPTIONS, *CONNECTION_NAMES, *FILE_COMMON_ARGUMENTS]
+        suggester = Suggester(known)
+        for name in map(str, self.raw):
+            if name not in known:
+                judge.report(name, f"unknown option {show(name)}{suggester.hint(name)}")
+        options = {name: EXPORT_OPTIONS[name] for name in self.UNSEEN}
+        fields = judge.fields({name: self.raw.get(name) for name in sorted(options)}, {"options": options}, "")
+        if judge.problems or fields is None:
+            raise ManifestInvalid(judge.problems)
+        given = {
+            name: None if fields[name] is None else tuple(item.value for item in fields.items(name)) for name in options
+        }
+        return Choice(given["schemas"], given["roles"], given["ignore_roles"] or ())
+
+
+def run_role_export() -> None:
+    """The module ``pg_role_export``."""
+    module = ExportModule(
+        argument_spec={**CONNECTION_OPTIONS, **ansible_options(EXPORT_OPTIONS)},
+        add_file_common_args=True,
+        supports_check_mode=True,
+    )
+    run(module, _role_export)
+
+
+def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
+    params: Mapping[str, Any] = module.params
+    wrong = module.mistyped()
+    dest = None if "dest" in {problem.path for problem in wrong} else params["dest"] or None
+    if dest:
+        from ..script_files import file_problems
+
+        wrong += file_problems({"dest": dest}, [(name, params[name]) for name in ("ssl_key", "ssl_cert", "ca_cert")])
+    if params["suggest_min_schemas"] < 2:
+        text = f"{params['suggest_min_schemas']} is less than 2: a shape in one schema is no pattern"
+        wrong.append(Problem(path="suggest_min_schemas", message=text))
+    try:
+        choice = module.choice()
+    except ManifestInvalid as invalid:
+        raise ManifestInvalid((*invalid.problems, *wrong)) from None
+    if wrong:
+        raise ManifestInvalid(wrong)
+    require_psycopg()
+    connection = connect({name: params[name] for name in CONNECTION_OPTIONS}, module.secrets.mask)
+    try:
+        where = address(connection)
+        module.where = f"{where}: "
+        with ending(connection):
+            begin(connection, Settings(check_mode=True, session_role=params["session_role"] or None))
+            state, extras = read(connection)
+            module.vouch(lambda: names_of(state))
+            flat = flat_manifest(state, extras, choice, module.leaks)
+            manifest, flat_roles = _suggested(flat, params)
+            prove(connection, manifest)
+    finally:
+        connection.close()
+    signals.ignore()
+    result = _result(state, flat, manifest, flat_roles)
+    module.vouch(lambda: leaves(result))
+    if dest:
+        from .files import look, put
+
+        written = put(module, dest, result["yaml"], look(dest))
+        # Not the path itself, which Ansible would take as a request to describe the file.
+        result["changed"] = written["changed"]
+        if module._diff:
+            result["diff"] = [written["diff"]]
+    return _fitting(module, result, dest)
+
+
+def _suggested(flat: Flat, params: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[Dict[str, Any]]]:
+    """The manifest, with profiles where they are asked for, and why roles stay flat."""
+    if not params["suggest_profiles"]:
+        return flat.manifest, []
+    from .meaning import SameMeaning
+    from .profiles import suggest
+
+    found = suggest(flat.manifest, flat.inventory, params["suggest_min_schemas"], SameMeaning(flat.inventory))
+    return found.manifest, [role._asdict() for role in found.flat]
+
+
+def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List[Dict[str, Any]]) -> Dict[str, Any]:
+    server = state.server
+    return {
+        "changed": False,
+        "manifest": manifest,
+        "yaml": to_yaml(manifest),
+        "not_exported": [_readable(item._asdict()) for item in flat.skipped],
+        "flat_roles": flat_roles,
+        "summary": {**counts(manifest), "not_exported": len(flat.skipped)},
+        "server": {
+            "version": server.full_version,
+            "database": server.database,
+            "system_identifier": server.system_identifier,
+            "in_recovery": server.in_recovery,
+            "executor": state.ref(server.current_user).name,
+        },
+    }
+
+
+def _readable(value: Any) -> Any:
+    """A value of which every text is valid: a name may hold bytes that are not UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return {name: _readable(inner) for name, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]:
+    """A result that is sure to arrive: what is too much stands in the file alone."""
+    size = len(json.dumps(result))
+    if size <= LARGEST_RESULT:
+        return result
+    if dest:
+        module.warn(f"{module.where}the manifest is too large for a result (and for AWX): it is in {dest} alone")
+        return {**result, "manifest": {}, "yaml": "", "diff": [], "truncated": True}
+    module.warn(f"{module.where}the result has {size} characters, and AWX drops those over 700,000: use dest")
+    return result

@@ -64,7 +64,7 @@ def test_the_mode_of_a_survey_arrives(controller: Controller, db: Database, logi
 def test_an_answer_that_was_left_empty_is_none_at_all(
     controller: Controller, db: Database, login: dict[str, str]
 ) -> None:
-    empty = ("undeclared_grantees", "database", "max_drops", "max_revokes", "fingerprint_store", "plan_file")
+    empty = ("undeclared_grantees", "database", "update_password", "fingerprint_store", "plan_file", "undo_file")
     without = controller.run(plan(login))
     answered = controller.run(plan(login, launched={f"reconcile_{name}": "" for name in empty}))
     assert answered.status == "successful", answered.output

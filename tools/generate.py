@@ -149,11 +149,6 @@ def _kinds() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _not_yet() -> str:
-    """What is known and refused with ``not_supported``."""
-    return "".join(f"- the module option `{name}`\n" for name in sorted(spec.OPTIONS_NOT_YET))
-
-
 def _below(*names: str) -> Options:
     option: Option = {"options": spec.SECTIONS}
     for name in names:
@@ -180,7 +175,6 @@ def _reference() -> Dict[str, Callable[[], str]]:
         "default grants": lambda: _table(_below("default_privileges", "grant")),
         "retirements": lambda: _table(_below("retirements")),
         "scope": lambda: _table(_below("scope")),
-        "not yet": _not_yet,
     }
 
 

@@ -29,8 +29,9 @@ _ANY = r"[^\u0000]"
 _WORD = r"(?:[A-Za-z_]|[^\u0000-\u007f])(?:[A-Za-z0-9_$]|[^\u0000-\u007f]){0,62}"
 _PARAMETER = rf"^{_WORD}(?:\.{_WORD})*$"
 
-#: What a shell-style pattern may not consist of alone: brackets, * and ?. Each bracket can be read in one way only.
-_WILD = r"(?:\[!?\][^\]]*\]|\[!?\](?![^\]]*\])|\[(?!!?\])[^\]]+\]|[*?])*"
+#: What a shell-style pattern may not consist of alone: brackets with more than one character, * and ?. Each bracket can
+#: be read in one way only.
+_WILD = r"(?:\[(?!\]\])!?\][^\]]*\]|\[!?\](?![^\]]*\])|\[(?!!?\])(?![^!\]]\])[^\]]+\]|[*?])*"
 
 _DATE = r"(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,6})?)?"

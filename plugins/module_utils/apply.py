@@ -114,13 +114,25 @@ def _attempt(
             from .elsewhere import look_around
 
             state = look_around(connection, policy, state, settings)
-        settings.seen(state)
+        everything = state
+        if settings.explain is not None:
+            from .explain.reading import with_everything
+
+            everything = with_everything(connection, state, scope)
+        settings.seen(everything)
     with clock.stage("plan"):
         from .plan import make_plan  # loaded by now, see load()
 
         outcome = make_plan(policy, state, scope, lookups, options, passwords=passwords, check_mode=not settings.writes)
     warnings = [*done.warnings, *outcome.plan.warnings, *_about_the_server(state)]
     run = Run(outcome.plan, (), state.server, state, settings.session_role, tuple(warnings), clock.seconds)
+    if settings.explain is not None:
+        with clock.stage("explain"):
+            from .explain.explanation import explanation
+
+            explained, problems = explanation(settings.explain, policy, everything, outcome, lookups)
+            outcome = replace(outcome, problems=(*outcome.problems, *problems))
+            run = replace(run, explained=explained)
     if outcome.plan.changes or outcome.problems or done.sql or settings.plan_file or settings.undo_file:
         from .execution import carry_out
 

@@ -30,7 +30,7 @@ from .interruption import Interrupted, Signals
 from .keys import Key, key_of
 from .manifest.spec import MANIFEST_OPTIONS, RUN_OPTIONS, argument_spec
 from .manifest.texts import describe, show
-from .manifest.validate import no_text
+from .manifest.validate import Judge, no_text
 from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
 from .policy import manifest_to_policy
 from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
@@ -116,18 +116,25 @@ class Module(AnsibleModule):  # type: ignore[misc]
 
     def mistyped(self) -> List[Problem]:
         """Values that Ansible takes for something else, or stumbles over: a list as a text is how Python prints it."""
-        return [
-            Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(self.raw[name])}")
-            for name in self._numbers()
-            if _endless(self.raw.get(name))
-        ] + [
-            Problem(path=name, message=no_text(self.raw[name], secret=True))
-            for name, option in self.OPTIONS.items()
-            if option["type"] in ("str", "path")
-            and isinstance(self.raw.get(name), (bool, list, dict))
-            # The key's own judge speaks of it.
-            and name != "fingerprint_key"
-        ]
+        names = Judge()
+        if "explain" in self.OPTIONS:
+            names.fields({"explain": self.raw.get("explain")}, {"options": {"explain": self.OPTIONS["explain"]}}, "")
+        return (
+            names.problems
+            + [
+                Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(self.raw[name])}")
+                for name in self._numbers()
+                if _endless(self.raw.get(name))
+            ]
+            + [
+                Problem(path=name, message=no_text(self.raw[name], secret=True))
+                for name, option in self.OPTIONS.items()
+                if option["type"] in ("str", "path")
+                and isinstance(self.raw.get(name), (bool, list, dict))
+                # The key's own judge speaks of it.
+                and name != "fingerprint_key"
+            ]
+        )
 
     def _load_params(self) -> None:
         self._asked = True
@@ -416,6 +423,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
             max_revokes=params["max_revokes"],
             plan_file=params["plan_file"] or None,
             undo_file=params["undo_file"] or None,
+            explain=None if params["explain"] is None else tuple(params["explain"]),
             where=where,
             leaks=module.leaks,
             reconnect=lambda: connect(reach, module.secrets.mask),

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 MANIFEST_INVALID = "manifest_invalid"
-NOT_SUPPORTED = "not_supported"
 MISSING_LIBRARY = "missing_library"
 
 
@@ -95,9 +94,7 @@ class ManifestInvalid(Exception):
     def code(self) -> str:
         """The ``error_code`` of the whole failure."""
         codes = {problem.code for problem in self.problems}
-        if MISSING_LIBRARY in codes:
-            return MISSING_LIBRARY
-        return NOT_SUPPORTED if codes == {NOT_SUPPORTED} else MANIFEST_INVALID
+        return MISSING_LIBRARY if MISSING_LIBRARY in codes else MANIFEST_INVALID
 
 
 def _summary(problems: Sequence[Problem]) -> str:

@@ -11,17 +11,22 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .changes import Change, Plan
 from .failure import Failure
 from .notices import swept_away
 from .state import Server, State
 
+if TYPE_CHECKING:
+    from .explain.answers import Explained
+
 
 @dataclass(frozen=True)
 class Run:
-    """What a run did or would do. ``own``: whether any of it is in the connected database."""
+    """What a run did or would do. ``own``: whether any of it is in the connected database. ``explained``: why the
+    roles that were asked for have what they have, None where nobody asked.
+    """
 
     plan: Plan
     sql: Tuple[str, ...]
@@ -31,6 +36,7 @@ class Run:
     warnings: Tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     own: bool = False
+    explained: Optional[Tuple[Explained, ...]] = None
 
 
 @dataclass

@@ -678,6 +678,15 @@ options:
       - It is written in check mode too. An apply puts it in its place just before the commit; one that fails leaves the
         file as it was, and so does a plan with nothing to do.
     type: path
+  explain:
+    description:
+      - 'Names of roles, V(PUBLIC) among them, to be explained: RV(explain) says what each of them has once the plan is
+        done, and why.'
+      - A role that neither exists nor is created by the plan is an error. All schemas are looked at but PostgreSQL's own,
+        whoever manages them.
+      - 'In effect when omitted: nothing is explained.'
+    type: list
+    elements: str
   facts:
     description:
       - Whether to return RV(ansible_facts.pg_role_reconcile).
@@ -985,6 +994,96 @@ timings:
   returned: success
   type: dict
   sample: {begin: 0.001, inspect: 0.012, plan: 0.004, guard: 0.0, apply: 0.021, verify: 0.013, commit: 0.002}
+explain:
+  description:
+    - Why each role of O(explain) has what it has once the plan is done, and what the plan takes from it. One item for each
+      way in which a role has a privilege on objects that are alike. The guide on explanations has examples.
+    - A superuser has one item with the privilege V(ALL) for everything, a member of V(pg_read_all_data) and its like one for
+      each kind of object.
+  returned: when O(explain) is given
+  type: list
+  elements: dict
+  contains:
+    role:
+      description: The role that was asked for.
+      type: str
+      sample: app
+    object:
+      description:
+        - The object, as in RV(suppressed_revokes[].object). Several objects have one RV(explain[].object.name) together, which
+          is V(*) where they are all objects of their type in the schema, or, without a schema, in the database. The group of
+          a membership has the type V(role), everything that there is the type V(*).
+      type: dict
+      contains:
+        type:
+          description: What kind of object it is.
+          type: str
+          sample: table
+        schema:
+          description: The schema where it lies in one.
+          type: str
+          sample: inventory
+        name:
+          description: Its name, V(*), or the first three names and how many more.
+          type: str
+          sample: orders
+        columns:
+          description: The columns, where it is about columns.
+          type: list
+          elements: str
+          sample: []
+    objects:
+      description: The names of the objects, none where it is V(*). In a shortened result at most three.
+      type: list
+      elements: str
+      sample: [orders]
+    count:
+      description: How many objects these are; V(0) where it is about all of them anywhere.
+      type: int
+      sample: 1
+    privilege:
+      description:
+        - The privilege. V(OWNER) is to own the object, V(ALL) to be a superuser. With a membership V(INHERIT), V(SET) or
+          V(ADMIN), or V(MEMBER) where it gives none of these.
+      type: str
+      sample: SELECT
+    grant_option:
+      description: Whether it may be granted on.
+      type: bool
+      sample: false
+    grantor:
+      description: Who granted it. Nobody where no grant is behind it.
+      type: str
+      sample: app_owner
+    how:
+      description:
+        - Where it comes from. V(direct), V(group), V(owner) (the role, or the group at the end of RV(explain[].via), owns the
+          object), V(public), V(superuser) or V(predefined) (a role of PostgreSQL's own reaches everything).
+      type: str
+      sample: group
+    via:
+      description: The roles through which it comes, from the first group to the one that holds it.
+      type: list
+      elements: str
+      sample: [team, inventory-editor]
+    set_role:
+      description: The role that has to be set first, with C(SET ROLE), because it is not inherited all the way.
+      type: str
+    because:
+      description:
+        - What stands behind it. V(declared) by a rule, V(permitted) by a default privilege, V(kept) by the override,
+          V(withheld) for a reason as in RV(withheld[].reason), V(owner), or V(unmanaged) where the manifest does not speak of it.
+        - Where the plan takes it V(surplus), V(absent) (C(ensure) says so), V(membership) (of the group), V(owner) or V(retired).
+      type: str
+      sample: declared
+    rule:
+      description: The places in the manifest that say so, or the reason. Nothing where none does.
+      type: str
+      sample: profiles.editor.grants[1] for inventory-editor
+    plan:
+      description: V(unchanged), V(gained) by the plan, or V(lost) by it.
+      type: str
+      sample: unchanged
 truncated:
   description:
     - True when the result would be too large, so that lists in it are shortened, and RV(summary.managed) with them. Counts and

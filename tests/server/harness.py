@@ -289,6 +289,11 @@ def check_shape(result: Result, *, check: bool, diff: bool) -> None:
     # A list that was shortened names three objects and counts the others.
     assert result.suppressed_revoke_count == count or result.get("truncated")
     assert sum(result.summary["suppressed_revokes"].values()) == result.suppressed_revoke_count
+    for item in result.get("explain", ()):
+        assert item["plan"] in ("unchanged", "gained", "lost"), item
+        assert result.changed or item["plan"] == "unchanged", item
+        assert item["count"] == len(item["objects"]) or item["object"]["name"] == "*" or result.get("truncated"), item
+        assert item["set_role"] is None or item["set_role"] in item["via"], item
     counted = sum(sum(result.summary[section].values()) for section in SUMMARY)
     # The store of fingerprints is made by statements that change nobody's access.
     plain = [statement for statement in result.sql if "role_reconcile" not in statement]

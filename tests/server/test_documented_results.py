@@ -20,7 +20,7 @@ MODULE = Path(__file__).resolve().parents[2] / "plugins/modules/pg_role_reconcil
 OURS_NOT = {"msg", "failed", "invocation", "warnings", "exception", "deprecations"}
 
 SUCCESS = {"changed", "sql", "suppressed_revokes", "suppressed_revoke_count", "withheld", "summary", "plan_digest"}
-SUCCESS |= {"affected_roles", "check_mode", "server", "timings", "diff", "ansible_facts"}
+SUCCESS |= {"affected_roles", "check_mode", "server", "timings", "diff", "explain", "ansible_facts"}
 
 MANIFEST = """
 schemas: [{name: s, owner: app_owner}]
@@ -65,10 +65,10 @@ def brownfield(db: Database) -> Database:
 
 
 def test_success(brownfield: Database, documented: Mapping[str, Any]) -> None:
-    result = brownfield.reconcile(MANIFEST, reconciliation_mode="adopt", diff=True)
+    result = brownfield.reconcile(MANIFEST, reconciliation_mode="adopt", diff=True, explain=["other"])
     raw = {name: value for name, value in result.items() if name not in OURS_NOT}
     assert raw.keys() == SUCCESS
-    assert raw["suppressed_revokes"] and raw["withheld"] and raw["diff"]
+    assert raw["suppressed_revokes"] and raw["withheld"] and raw["diff"] and raw["explain"]
     compare(raw, documented)
     facts = raw["ansible_facts"]["pg_role_reconcile"]
     told = " ".join(documented["ansible_facts"]["contains"]["pg_role_reconcile"]["description"])

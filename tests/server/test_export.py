@@ -457,8 +457,10 @@ def test_a_column_of_a_sequence_keeps_its_schema_out(db: Database, tmp_path: Pat
 
 def test_privileges_on_the_row_type_of_a_table(db: Database, tmp_path: Path) -> None:
     db.sql("CREATE ROLE r; CREATE TABLE t (a int)")
-    db.sql("UPDATE pg_type SET typacl = array[makeaclitem('r'::regrole, typowner, 'USAGE', false)] WHERE typname = 't'")
+    db.sql("GRANT USAGE ON TYPE t TO r")
     assert skipped(db.export(tmp_path), "uncovered_type") == [("grant", "r", "t")]
+    db.sql("REVOKE USAGE ON TYPE t FROM PUBLIC")
+    assert skipped(db.export(tmp_path), "uncovered_type") == [("grant", None, "t"), ("grant", "r", "t")]
 
 
 NAMES = ["on", "yes", "1e3", "0x1F", "~", "null", "2027-01-31", "a: b", "#x", "q\"'", "new\nline", "tab\t", "- a", "é",
@@ -480,3 +482,88 @@ def test_names_survive_yaml(db: Database, tmp_path: Path) -> None:
     assert {rule[0] for rule in rules(result)} == set(NAMES)
     assert all(rule[0] == rule[2] == rule[3] for rule in rules(result))
     assert all(roles(result)[name]["comment"] == name for name in NAMES)
+
+
+def test_the_schema_of_an_extension_is_not_declared(db: Database, tmp_path: Path) -> None:
+    db.sql(
+        "CREATE ROLE r; CREATE ROLE x; CREATE SCHEMA ext; CREATE TABLE ext.member (); CREATE VIEW ext.other AS SELECT 1 AS a"
+    )
+    db.sql("GRANT USAGE ON SCHEMA ext TO PUBLIC; ALTER EXTENSION plpgsql ADD SCHEMA ext")
+    db.sql("ALTER EXTENSION plpgsql ADD TABLE ext.member; ALTER EXTENSION plpgsql ADD VIEW ext.other")
+    try:
+        assert rules(db.export(tmp_path)) == []
+        # What somebody keeps in it makes it managed, and then everybody's privileges on it have to be there.
+        db.sql("GRANT USAGE ON SCHEMA ext TO x; CREATE TABLE ext.own (); GRANT SELECT ON ext.own TO r")
+        found = [("r", "table", "ext", "own", "SELECT"), ("x", "schema", None, "ext", "USAGE")]
+        assert rules(db.export(tmp_path)) == found
+        # The same where only a default privilege does.
+        db.sql("DROP TABLE ext.own; ALTER DEFAULT PRIVILEGES IN SCHEMA ext GRANT SELECT ON TABLES TO r")
+        result = db.export(tmp_path)
+        assert rules(result) == [("x", "schema", None, "ext", "USAGE")]
+        # Of a member that somebody changed all entries are there, by name.
+        db.sql(
+            "GRANT SELECT, INSERT ON ext.member TO r; GRANT SELECT ON ext.member TO x WITH GRANT OPTION; GRANT SELECT (a) ON ext.other TO x"
+        )
+        result = db.export(tmp_path)
+        assert rules(result) == [
+            ("r", "table", "ext", "member", "SELECT", "INSERT"),
+            ("x", "schema", None, "ext", "USAGE"),
+            ("x", "table", "ext", "member", "SELECT", "option"),
+            ("x", "view", "ext", "other", "SELECT", "(a)"),
+        ]
+        assert [schema["name"] for schema in result["manifest"]["schemas"]] == ["public"]
+    finally:
+        db.sql("ALTER EXTENSION plpgsql DROP VIEW ext.other; ALTER EXTENSION plpgsql DROP TABLE ext.member")
+        db.sql("ALTER EXTENSION plpgsql DROP SCHEMA ext")
+
+
+def test_an_extension_that_took_something_from_public_and_somebody_who_gave_it_back(
+    db: Database, tmp_path: Path
+) -> None:
+    db.sql("CREATE ROLE r; CREATE SCHEMA s; CREATE FUNCTION s.f() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+    db.sql(
+        "CREATE FUNCTION s.g() RETURNS int LANGUAGE sql AS 'SELECT 1'; REVOKE EXECUTE ON FUNCTION s.f(), s.g() FROM PUBLIC"
+    )
+    db.sql("GRANT EXECUTE ON FUNCTION s.f() TO pg_monitor")
+    db.sql(
+        "INSERT INTO pg_init_privs SELECT oid, 'pg_proc'::regclass, 0, 'e', proacl FROM pg_proc"
+        " WHERE pronamespace = 's'::regnamespace"
+    )
+    db.sql("ALTER EXTENSION plpgsql ADD FUNCTION s.f(); ALTER EXTENSION plpgsql ADD FUNCTION s.g()")
+    try:
+        assert [rule for rule in rules(db.export(tmp_path)) if rule[2] == "s"] == []
+        db.sql("GRANT EXECUTE ON FUNCTION s.f() TO PUBLIC; GRANT EXECUTE ON FUNCTION s.f() TO r")
+        assert [rule for rule in rules(db.export(tmp_path)) if rule[2] == "s"] == [
+            ("PUBLIC", "function", "s", "f()", "EXECUTE"),
+            ("pg_monitor", "function", "s", "f()", "EXECUTE"),
+            ("r", "function", "s", "f()", "EXECUTE"),
+        ]
+        db.sql("REVOKE EXECUTE ON FUNCTION s.f() FROM pg_monitor")
+        assert ("pg_monitor", "function", "s", "f()", "EXECUTE", "absent") in rules(db.export(tmp_path))
+    finally:
+        db.sql("ALTER EXTENSION plpgsql DROP FUNCTION s.f(); ALTER EXTENSION plpgsql DROP FUNCTION s.g()")
+
+
+def test_routines_of_every_sort_and_signature(db: Database, tmp_path: Path) -> None:
+    db.sql(
+        'CREATE ROLE r; CREATE SCHEMA s; CREATE TYPE s."A b" AS ENUM (); CREATE SCHEMA "o.p"; CREATE TYPE "o.p".t AS (a int)',
+        "CREATE FUNCTION s.f(a int, VARIADIC b text[]) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        'CREATE FUNCTION s.f("o.p".t, s."A b"[]) RETURNS int LANGUAGE sql AS \'SELECT 1\'',
+        "CREATE FUNCTION s.f(timestamp(3) with time zone, double precision, char(3), \"char\") RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE FUNCTION s.\"F (x\"(int) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE PROCEDURE s.p(int) LANGUAGE sql AS 'SELECT 1'",
+        "CREATE AGGREGATE s.agg(int) (SFUNC = int4pl, STYPE = int)",
+        "CREATE FUNCTION s.nothing() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    )
+    for routine in ("s.f(int, text[])", 's.f("o.p".t, s."A b"[])', 's.f(timestamptz, float8, bpchar, "char")',
+                    's."F (x"(int)', "s.p(int)", "s.agg(int)"):  # fmt: skip
+        db.sql(f"GRANT EXECUTE ON ROUTINE {routine} TO r")
+    found = [rule[3] for rule in rules(db.export(tmp_path)) if rule[0] == "r" and rule[1] == "function"]
+    assert found == [
+        "F (x(integer)",
+        "agg(integer)",
+        'f("o.p".t, s."A b"[])',
+        "f(integer, text[])",
+        'f(timestamp with time zone, double precision, character, "char")',
+        "p(integer)",
+    ]

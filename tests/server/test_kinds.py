@@ -523,3 +523,21 @@ def test_OBJ_04_an_untrusted_language(db: Database, name: str) -> None:
     )
     assert not result.get("sqlstate")
     assert db.roles() == {"r"}
+
+
+def test_argument_types_in_a_schema_that_the_login_may_not_use(db: Database) -> None:
+    """Whoever only looks needs no USAGE: PostgreSQL refuses to look such a type up as SQL would."""
+    db.sql(
+        'CREATE SCHEMA s; CREATE SCHEMA hidden; CREATE TYPE hidden."Odd, Type" AS ENUM ()',
+        'CREATE FUNCTION s.f(hidden."Odd, Type", hidden."Odd, Type"[]) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$',
+        "CREATE ROLE reader; GRANT EXECUTE ON FUNCTION s.f TO reader; CREATE ROLE auditor LOGIN",
+    )
+    name = 'f(hidden."Odd, Type", hidden."Odd, Type"[])'
+    rule = {"role": "reader", "privileges": ["EXECUTE"], "object": {"type": "function", "schema": "s", "name": name}}
+    for _run in range(2):
+        result = db.reconcile({"roles": [{"name": "reader"}], "grants": [rule]}, login_user="auditor")
+        assert not result.failed, result
+        assert result.sql == []
+    db.sql("REVOKE EXECUTE ON FUNCTION s.f FROM reader")
+    result = db.reconcile({"roles": [{"name": "reader"}], "grants": [rule]}, check=True)
+    assert len(result.sql) == 1

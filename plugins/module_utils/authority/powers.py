@@ -63,7 +63,7 @@ class Powers:
         self._groups: Dict[int, List[Membership]] = {}
         for row in self._rows.values():
             self._groups.setdefault(row.member, []).append(row)
-        self._known: Dict[Tuple[int, str], Dict[int, None]] = {}
+        self._known: Dict[Tuple[int, str], Dict[int, int]] = {}
 
     def _key(self, row: Membership) -> _Key:
         return row.group, row.member, row.grantor if self._state.server.version >= 16 else None
@@ -112,16 +112,32 @@ class Powers:
         """Every role that this one is a member of, by whatever way, and itself."""
         return self._closure(role, "member").keys()
 
-    def _closure(self, role: int, way: str) -> Dict[int, None]:
-        """In the order of their distance."""
+    def path(self, role: int, group: int, way: str) -> Tuple[int, ...]:
+        """The roles on the shortest way from a role to a group that it reaches, the group included.
+
+        ``way``: ``inherit``, ``set`` or ``member``.
+        """
+        through = self._closure(role, way)
+        found: List[int] = []
+        while group != role:
+            found.append(group)
+            group = through[group]
+        return tuple(reversed(found))
+
+    def _closure(self, role: int, way: str) -> Dict[int, int]:
+        """In the order of their distance, each with the one through which it is reached."""
         key = (role, way)
         if key not in self._known:
-            found = {role: None}
+            found = {role: role}
             nearest = [role]
             while nearest:
-                steps = [group for member in nearest for group in self._steps(member, way)]
-                nearest = [group for group in dict.fromkeys(steps) if group not in found]
-                found.update(dict.fromkeys(nearest))
+                steps: Dict[int, int] = {}
+                for member in nearest:
+                    for group in self._steps(member, way):
+                        steps.setdefault(group, member)
+                steps = {group: member for group, member in steps.items() if group not in found}
+                nearest = list(steps)
+                found.update(steps)
             self._known[key] = found
         return self._known[key]
 
@@ -176,6 +192,10 @@ class Powers:
         if role == group:
             return None
         return next((member for member in self.acts_with(role) if self._is_admin(member, group)), None)
+
+    def administered(self, member: int) -> List[int]:
+        """The groups that this very role has ADMIN OPTION on."""
+        return sorted({row.group for row in self._groups.get(member, ()) if row.admin})
 
     def _is_admin(self, member: int, group: int) -> bool:
         return any(row.group == group and row.admin for row in self._groups.get(member, ()))

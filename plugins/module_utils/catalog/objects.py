@@ -14,7 +14,7 @@ of a group come as one JSON text that is decoded only when the plan has to name 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..privileges import DEFAULT_ACL_KINDS
 from ..state import DefaultAcl, Group, Members, Object
@@ -131,7 +131,7 @@ SELECT '{kind}', o.oid::int8, o.{name}::text, o.{owner}::int8, o.{acl} IS NOT NU
 FROM {catalog} AS o
 LEFT JOIN pg_depend AS x ON x.objid = o.oid AND x.classid = '{class_}'::regclass AND x.deptype = 'e'
      AND x.refclassid = 'pg_extension'::regclass
-WHERE o.{name} = ANY(%s::{type}[])
+WHERE {which}
 """
 
 _PARAMETERS = """
@@ -141,6 +141,10 @@ LEFT JOIN pg_parameter_acl AS p ON p.parname = n.name
 WHERE p.oid IS NOT NULL OR n.name LIKE '%%.%%'
    OR EXISTS (SELECT FROM pg_settings AS s WHERE lower(s.name) = n.name)
 """.format(exploded=EXPLODED.format(acl="coalesce(p.paracl, acldefault('p', 10))"))
+
+_ALL_PARAMETERS = """
+SELECT 'parameter', oid::int8, parname, 10::int8, true, {exploded}, false FROM pg_parameter_acl
+""".format(exploded=EXPLODED.format(acl="paracl"))
 
 # The relations that have columns of these names, for rules on columns: one index scan for each relation.
 _ATTRIBUTES = """
@@ -154,12 +158,19 @@ GROUP BY a.attname
 
 _UNTRUSTED = "SELECT lanname FROM pg_language WHERE NOT lanpltrusted"
 
+# Looking a type up as SQL does is refused in a schema that the executor may not use: there only the server's own
+# spelling is known.
 _TYPE_OIDS = """
 SELECT t.position,
-       CASE WHEN t.schema IS NULL
+       CASE WHEN h.oid IS NOT NULL
+            THEN (SELECT y.oid::int8 FROM pg_type AS y
+                  WHERE y.typnamespace = h.oid AND format_type(y.oid, NULL) = t.name)
+            WHEN t.schema IS NULL
                  OR (SELECT has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace AS n WHERE n.nspname = t.schema)
             THEN to_regtype(t.name)::oid::int8 END
 FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS t(name, schema, position)
+LEFT JOIN pg_namespace AS h ON starts_with(t.name, quote_ident(h.nspname) || '.')
+     AND NOT has_schema_privilege(h.oid, 'USAGE')
 """
 
 # One look for all undeclared roles that would lose something; the views, rules and functions of every schema count but
@@ -223,30 +234,50 @@ def read_named(connection: Connection[Any], names: Mapping[str, Sequence[str]]) 
         if kind == "parameter":
             queries.append((_PARAMETERS, (list(wanted),)))
             continue
-        catalog, name, owner, acl, letter = _NAMED[kind]
-        exploded = EXPLODED.format(acl=f"coalesce(o.{acl}, acldefault('{letter}', o.{owner}))")
-        class_ = "pg_largeobject" if kind == "large_object" else catalog
-        query = _NAMED_QUERY.format(
-            kind=kind,
-            catalog=catalog,
-            class_=class_,
-            name=name,
-            type="oid" if name == "oid" else "name",
-            owner=owner,
-            acl=acl,
-            exploded=exploded,
-        )
-        queries.append((query, (list(wanted),)))
+        name = _NAMED[kind][1]
+        which = f"o.{name} = ANY(%s::{'oid' if name == 'oid' else 'name'}[])"
+        queries.append((_named_query(kind, which), (list(wanted),)))
     if not queries:
         return (), set()
     *families, untrusted = fetch(connection, [*queries, (_UNTRUSTED, ())])
+    return _named_groups(families), {row[0] for row in untrusted}
+
+
+def read_all_named(connection: Connection[Any]) -> Tuple[Group, ...]:
+    """All objects outside schemas but large objects, as far as grants can be about them: one round trip. Of the
+    parameters those that somebody was granted something on.
+    """
+    queries: List[Query] = [
+        (_named_query(kind, "o.lanpltrusted" if kind == "language" else "true"), ())
+        for kind in _NAMED
+        if kind != "large_object"
+    ]
+    if connection.info.server_version >= 150000:
+        queries.append((_ALL_PARAMETERS, ()))
+    return _named_groups(fetch(connection, queries))
+
+
+def _named_query(kind: str, which: str) -> str:
+    catalog, name, owner, acl, letter = _NAMED[kind]
+    return _NAMED_QUERY.format(
+        kind=kind,
+        catalog=catalog,
+        class_="pg_largeobject" if kind == "large_object" else catalog,
+        name=name,
+        owner=owner,
+        exploded=EXPLODED.format(acl=f"coalesce(o.{acl}, acldefault('{letter}', o.{owner}))"),
+        acl=acl,
+        which=which,
+    )
+
+
+def _named_groups(families: Iterable[Sequence[Tuple[Any, ...]]]) -> Tuple[Group, ...]:
     acls = Acls()
-    groups = tuple(
+    return tuple(
         Group(kind, None, owner, acls(exploded, explicit), Members.of([Object(oid, name)]), extension)
         for rows in families
         for kind, oid, name, owner, explicit, exploded, extension in rows
     )
-    return groups, {row[0] for row in untrusted}
 
 
 def read_attributes(

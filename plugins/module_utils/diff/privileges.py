@@ -91,7 +91,7 @@ def privilege_changes(
     for group in (*shared_groups(state), *state.groups, *column_groups(state, rules, lookups)):
         schema = None if group.schema is None else state.schemas[group.schema].name
         foreign = any(entry.grantor != group.owner for entry in group.acl.entries)
-        for objects, grantees, named in _buckets(group, schema, rules):
+        for objects, grantees, named in buckets(group, schema, rules):
             managed = _is_managed(group, schema, objects, scope)
             if not managed and not grantees:
                 continue
@@ -186,7 +186,7 @@ def _label(schema: Optional[str], item: Object) -> str:
     return item.label if schema is None else f"{schema}.{item.label}"
 
 
-def _buckets(
+def buckets(
     group: Group, schema: Optional[str], rules: BoundRules
 ) -> Iterator[Tuple[Optional[List[Object]], Grantees, Grantees]]:
     """The group in parts to decide alike: each named object singly, then the rest (None for the whole group).

@@ -16,7 +16,7 @@ from collections import defaultdict
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Set, Tuple
 
 from ..privileges import is_system_schema
-from ..state import DefaultAcl, State
+from ..state import DefaultAcl, State, default_acl
 from .defaults import default_entries, is_claim
 from .extras import Choice, Extras
 from .grants import Grants, Said
@@ -64,7 +64,8 @@ class _Export:
         self._skipped += skipped
         self._uncovered()
         # Last, because only now it is known who is named.
-        memberships = membership_entries(self._state, self._roles)
+        memberships, left = membership_entries(self._state, self._roles)
+        self._skipped += left
         manifest: Dict[str, Any] = {"roles": self._declared_roles()}
         manifest.update(memberships=memberships, schemas=declared, grants=rules.entries(), default_privileges=defaults)
         patterns = self._roles.ignore_patterns()
@@ -142,10 +143,19 @@ class _Export:
             if self._choice.schemas is not None and not matches(schema, self._choice.schemas):
                 continue
             about = {"type": "type", "schema": schema, "name": name, "columns": []}
-            for grantee in sorted(acl.grantees()):
-                if grantee != owner and (not self._roles.narrowed or self._roles.chosen(grantee)):
-                    text = f"{', '.join(sorted(acl.of(grantee)))} on the {what}"
-                    role = role_name(self._state, grantee)
+            usual = default_acl("type", owner, self._state.server.version)
+            for grantee in sorted({*acl.grantees(), *usual.grantees()}):
+                if self._roles.narrowed and not self._roles.chosen(grantee):
+                    continue
+                role = str(grantee) if self._roles.dangling(grantee) else role_name(self._state, grantee)
+                held, then = acl.of(grantee), usual.of(grantee)
+                more = sorted(name for name in held if name not in then)
+                less = sorted(then.keys() - held.keys())
+                if more:
+                    text = f"{', '.join(more)} on the {what}"
+                    self._skipped.append(Skipped("grant", role, about, text, "uncovered_type"))
+                if less:
+                    text = f"{', '.join(less)} on the {what}, taken away"
                     self._skipped.append(Skipped("grant", role, about, text, "uncovered_type"))
 
     def _inventory(self, schemas: List[int]) -> Inventory:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..acls import shared_groups
 from ..privileges import KINDS, PUBLIC_OID, STORE_SCHEMA, is_system_schema
@@ -40,6 +40,16 @@ _CATALOGS = {
     "sequence": "pg_class",
 }
 
+#: The first OID that initdb does not give (FirstNormalObjectId in transam.h).
+_FIRST_NORMAL_OID = 16384
+
+#: What PUBLIC may not read in information_schema from the beginning, beside names that begin with ``_pg_`` (measured on
+#: PostgreSQL 14 to 18).
+_HIDDEN_FROM_PUBLIC = frozenset({"sql_parts", "transforms"})
+
+#: So many objects with one fault are listed one by one.
+_SINGLE_ITEMS = 20
+
 _NONE: Held = {}
 
 _INFORMATION_SCHEMA: str = "information_schema"
@@ -62,13 +72,14 @@ def _initially(acl: Acl) -> Dict[int, Dict[str, bool]]:
 
 def _by_initdb(group: Group, schema: Optional[str], item: Object) -> Optional[Dict[int, Dict[str, bool]]]:
     """What initdb gave on the information schema, which it makes too late for pg_init_privs."""
-    if not group.acl.explicit:
-        return None  # it gave nothing, and nobody has taken anything since
+    if item.oid >= _FIRST_NORMAL_OID or group.column is not None:
+        return None
     if group.kind == "schema":
         return {PUBLIC_OID: {"USAGE": False}} if item.name == _INFORMATION_SCHEMA else None
-    if schema == _INFORMATION_SCHEMA and _CATALOGS[group.kind] == "pg_class" and group.column is None:
-        return {PUBLIC_OID: {"SELECT": False}}
-    return None
+    if schema != _INFORMATION_SCHEMA or _CATALOGS[group.kind] != "pg_class":
+        return None
+    hidden = item.name in _HIDDEN_FROM_PUBLIC or item.name.startswith("_pg_")
+    return None if hidden else {PUBLIC_OID: {"SELECT": False}}
 
 
 class Said(NamedTuple):
@@ -162,7 +173,7 @@ class Grants:
                 Skipped(
                     "grant",
                     None,
-                    {"type": "language", "name": name},
+                    {"type": "language", "schema": None, "name": name, "columns": []},
                     "an untrusted language takes no grants",
                     "untrusted_language",
                 )
@@ -267,6 +278,12 @@ class Grants:
     def _columns(self, group: Group, said: Said) -> None:
         """Rules on the columns of ordinary relations."""
         schema = None if group.schema is None else self._state.schemas[group.schema].name
+        own = group.acl.of(group.owner)
+        if own:
+            # A rule for it would count as kept through what an owner has on the table.
+            what = f"{', '.join(in_order(own, group.kind))} on a column that the owner has given to itself"
+            owner = role_name(self._state, group.owner)
+            said.skipped.extend(self._skipped(group, schema, group.members.objects(), owner, what, "owner_privileges"))
         for grantee, held in sorted(held_by(group.acl, group.owner).items()):
             self._say(said, group, schema, group.members.objects, grantee, held)
 
@@ -289,7 +306,7 @@ class Grants:
         objects = items() if callable(items) else items
         if self._roles.dangling(grantee):
             what = f"{', '.join(in_order(held, group.kind))} of a role that no longer exists"
-            said.skipped.append(self._skipped(group, schema, objects, str(grantee), what, "dangling_grantee"))
+            said.skipped.extend(self._skipped(group, schema, objects, str(grantee), what, "dangling_grantee"))
             return
         if not self._roles.speakable(grantee):
             return  # the role itself is reported, or somebody told to leave it alone
@@ -299,7 +316,7 @@ class Grants:
             if why is not None:
                 what = f"{', '.join(sorted(held))} on {group.kind.replace('_', ' ')} {item.label}"
                 if grantee == PUBLIC_OID or not present:
-                    said.skipped.append(
+                    said.skipped.extend(
                         self._skipped(group, schema, [item], role_name(self._state, grantee), what, why)
                     )
                 else:
@@ -344,20 +361,21 @@ class Grants:
         schema = None if group.schema is None else self._state.schemas[group.schema].name
         what = f"{', '.join(in_order(lost, group.kind))} that the owner has taken from itself"
         owner = role_name(self._state, group.owner)
-        said.skipped.append(self._skipped(group, schema, group.members.objects(), owner, what, "owner_privileges"))
+        said.skipped.extend(self._skipped(group, schema, group.members.objects(), owner, what, "owner_privileges"))
 
     def _skipped(
         self, group: Group, schema: Optional[str], objects: Sequence[Object], role: Optional[str], what: str, why: str
-    ) -> Skipped:
-        """An item for some objects of a group: with the name of a single one, else with their number."""
-        about: Dict[str, Any] = {"type": group.kind, "schema": schema}
-        if len(objects) == 1:
-            about["name"] = objects[0].label
-        else:
-            what = f"{what}, on {len(objects)} objects ({objects[0].label}, ...)"
-            about["name"] = None
-        about["columns"] = [] if group.column is None else [group.column]
-        return Skipped("grant", role, about, what, why)
+    ) -> List[Skipped]:
+        """An item for each of some objects of a group; for many of them one, with their number."""
+        columns = [] if group.column is None else [group.column]
+        names: List[Optional[str]] = [item.label for item in objects]
+        if len(objects) > _SINGLE_ITEMS:
+            what = f"{what}, on {len(objects)} objects ({', '.join(item.label for item in objects[:3])}, ...)"
+            names = [None]
+        return [
+            Skipped("grant", role, {"type": group.kind, "schema": schema, "name": name, "columns": columns}, what, why)
+            for name in names
+        ]
 
 
 def _everywhere(parts: Sequence[Held]) -> Dict[str, bool]:

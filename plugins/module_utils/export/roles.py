@@ -17,6 +17,7 @@ from ..manifest.model import INFINITY, Instant
 from ..manifest.settings import declared, elements, fold, holds, is_custom, parameter_name, shown
 from ..manifest.texts import Refused
 from ..policy import ATTRIBUTE_DEFAULTS
+from ..privileges import is_predefined
 from ..setting_checks import can_be_set
 from ..state import Membership, Role, State
 from .extras import Extras
@@ -24,6 +25,9 @@ from .model import Skipped
 from .names import Roles, fits
 
 _EPOCH = datetime.datetime(1970, 1, 1)
+
+#: So many roles are named in one item.
+_NAMED = 5
 
 #: Settings of extensions and applications that most likely hold a secret, by their names.
 _SECRET = re.compile(r"secret|passw|token|credential|(?:private|api|encryption|access|signing)[._]?key", re.IGNORECASE)
@@ -95,8 +99,9 @@ class Attributes:
                 what = f"the role's settings, because of {name}"
                 self._skip("config", role, what, reason)
                 return None
-            found[name] = shown(name, elements(name, value))
-        return found
+            # PostgreSQL keeps a name with a dot as it was first written, and takes it in any case.
+            found[fold(name) if is_custom(name) else name] = shown(name, elements(name, value))
+        return dict(sorted(found.items()))
 
     def _setting_refused(self, name: str, value: str) -> Optional[str]:
         if (is_custom(name) and _SECRET.search(name)) or self._leaks(value):
@@ -130,28 +135,43 @@ def written(instant: Instant) -> Optional[str]:
     return moment.isoformat() + "Z"
 
 
-def membership_entries(state: State, roles: Roles) -> List[Dict[str, Any]]:
+def membership_entries(state: State, roles: Roles) -> Tuple[List[Dict[str, Any]], List[Skipped]]:
     """The memberships as items of ``memberships``, by group.
 
-    Left out are those that no reconcile touches: of PostgreSQL's and a service's own roles in each other, and what the
-    creator of a role got by itself.
+    Not among them are those that no reconcile touches: of the roles of PostgreSQL and of services in each other, and
+    what the creator of a role got by itself. These are skipped, except what PostgreSQL's predefined roles begin with.
     """
     edges: Dict[Tuple[int, int], List[Membership]] = defaultdict(list)
     for row in state.memberships:
         edges[row.group, row.member].append(row)
     groups: Dict[str, List[Dict[str, Any]]] = defaultdict(list)
-    for (group, member), rows in edges.items():
+    made: Dict[int, List[str]] = defaultdict(list)
+    skipped: List[Skipped] = []
+    for (group, member), rows in sorted(edges.items()):
         if not roles.speakable(group) or not roles.speakable(member):
             continue
-        if (roles.reserved(group) and roles.reserved(member)) or not (roles.chosen(group) or roles.chosen(member)):
+        if not (roles.chosen(group) or roles.chosen(member)):
+            continue
+        name = state.roles[group].name
+        if roles.reserved(group) and roles.reserved(member):
+            if not (is_predefined(name) and is_predefined(state.roles[member].name)):
+                about: Dict[str, Any] = {"type": "role", "schema": None, "name": name, "columns": []}
+                what = f"the membership in {name}: PostgreSQL or a service made both roles"
+                skipped.append(Skipped("membership", state.roles[member].name, about, what, "provider"))
             continue
         counted = _counted(rows, state.roles[member])
         if counted:
             groups[roles.name(group)].append(_member(roles.name(member), counted))
+        if len(counted) < len(rows):
+            made[member].append(name)
+    for member, names in made.items():
+        shown_names = ", ".join(sorted(names)[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+        what = f"what making {len(names)} role{'s' if len(names) > 1 else ''} gave it in them ({shown_names})"
+        skipped.append(Skipped("membership", state.roles[member].name, None, what, "automatic_membership"))
     return [
         {"role": group, "members": sorted(members, key=lambda item: str(item["name"]))}
         for group, members in sorted(groups.items())
-    ]
+    ], skipped
 
 
 def _counted(rows: Sequence[Membership], member: Role) -> List[Membership]:

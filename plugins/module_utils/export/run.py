@@ -116,7 +116,7 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
         result["changed"] = written["changed"]
         if module._diff:
             result["diff"] = [written["diff"]]
-    return _fitting(module, result, dest)
+    return fitting(module, result, dest)
 
 
 def _suggested(flat: Flat, params: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[Dict[str, Any]]]:
@@ -156,13 +156,20 @@ def _readable(value: Any) -> Any:
     return {name: _readable(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]:
-    """A result that is sure to arrive: what is too much stands in the file alone."""
+def fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]:
+    """A result that is sure to arrive: the manifest then stands in the file alone, and long lists are halved until they
+    fit. Without a file nothing is left out, because it would be nowhere.
+    """
     size = len(json.dumps(result))
     if size <= LARGEST_RESULT:
         return result
-    if dest:
-        module.warn(f"{module.where}the manifest is too large for a result (and for AWX): it is in {dest} alone")
-        return {**result, "manifest": {}, "yaml": "", "diff": [], "truncated": True}
-    module.warn(f"{module.where}the result has {size} characters, and AWX drops those over 700,000: use dest")
+    if not dest:
+        module.warn(f"{module.where}the result has {size} characters, and AWX drops those over 700,000: use dest")
+        return result
+    module.warn(f"{module.where}the manifest is too large for a result (and for AWX): it is in {dest} alone")
+    result = {**result, "manifest": {}, "yaml": "", "diff": [], "truncated": True}
+    lists = ("not_exported", "flat_roles")
+    while len(json.dumps(result)) > LARGEST_RESULT and any(result[name] for name in lists):
+        longest = max(lists, key=lambda name: len(json.dumps(result[name])))
+        result[longest] = result[longest][: len(result[longest]) // 2]
     return result

@@ -19,7 +19,7 @@ from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem, as_written, fi
 from .build import Part, part, sections_holder
 from .model import Manifest
 from .passwords import of_option, with_environment
-from .spec import CONNECTION_NAMES, MANIFEST_OPTIONS, OPTIONS_NOT_YET, RUN_OPTIONS, SECTIONS
+from .spec import CONNECTION_NAMES, MANIFEST_OPTIONS, RUN_OPTIONS, SECTIONS
 from .texts import show
 from .validate import Fields, Judge, Suggester, join
 
@@ -102,15 +102,11 @@ def _top_level(judge: Judge, raw: Mapping[str, Any]) -> None:
     """Options that the module does not have. Values of options that are not the manifest's are not looked at."""
     known = [*MANIFEST_OPTIONS, *RUN_OPTIONS, *CONNECTION_NAMES]
     suggester = Suggester(known)
-    for key, value in raw.items():
+    for key in raw:
         name = str(key)
         if name in known or name.startswith("_ansible_"):
             continue
-        if name in OPTIONS_NOT_YET:
-            if value is not None:
-                judge.not_yet(join("", name), show(name))
-        else:
-            judge.report(join("", name), f"unknown option {show(name)}{suggester.hint(name)}")
+        judge.report(join("", name), f"unknown option {show(name)}{suggester.hint(name)}")
 
 
 def _draft_options(raw: Mapping[str, Any]) -> Draft:
@@ -224,7 +220,7 @@ class _Files:
 
 
 def _without_options(judge: Judge, content: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    options = {*MANIFEST_OPTIONS, *RUN_OPTIONS, *CONNECTION_NAMES, *OPTIONS_NOT_YET} - set(SECTIONS)
+    options = {*MANIFEST_OPTIONS, *RUN_OPTIONS, *CONNECTION_NAMES} - set(SECTIONS)
     for key, value in content.items():
         if key in options and value is not None:
             judge.report(join("", key), f"{show(key)} is an option of the module, not a section of a manifest")

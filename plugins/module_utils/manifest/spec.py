@@ -980,19 +980,23 @@ RUN_OPTIONS: Options = {
             " leaves the file as it was, and so does a plan with nothing to do.",
         ],
     },
+    "explain": {
+        "type": "list",
+        "elements": "str",
+        "in_effect": "nothing is explained",
+        "description": [
+            "Names of roles, V(PUBLIC) among them, to be explained: RV(explain) says what each of them has once the"
+            " plan is done, and why.",
+            "A role that neither exists nor is created by the plan is an error. All schemas are looked at but"
+            " PostgreSQL's own, whoever manages them.",
+        ],
+    },
     "facts": {
         "type": "bool",
         "default": True,
         "description": ["Whether to return RV(ansible_facts.pg_role_reconcile)."],
     },
 }
-
-#: Module options that are known and not supported yet.
-OPTIONS_NOT_YET: FrozenSet[str] = frozenset(
-    {
-        "explain",
-    }
-)
 
 #: The names of the connection options, so that the validator knows them. ``connection.py`` has the options.
 CONNECTION_NAMES: FrozenSet[str] = frozenset(

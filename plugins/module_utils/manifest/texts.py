@@ -174,8 +174,9 @@ def _pattern(text: str) -> str:
         raise Refused("must not contain a NUL character")
     if len(text) > PATTERN_CHARACTERS:
         raise Refused(f"{show(text)} has {len(text)} characters, a pattern has at most {PATTERN_CHARACTERS}")
-    # A bracket expression stands for a character like ? does; a bracket that nothing closes is a literal one.
-    if not re.sub(r"\[!?\]?[^\]]*\]|[*?]", "", text):
+    # A bracket expression stands for a character like ? does, unless it holds just one: so a literal * is written. A
+    # bracket that nothing closes is a literal one.
+    if not re.sub(r"\[[^!]\]|(\[!?\]?[^\]]*\]|[*?])", lambda found: "" if found[1] else found[0], text):
         raise Refused(f"{show(text)} would match every name: a pattern needs a literal character")
     return text
 

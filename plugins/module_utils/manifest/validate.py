@@ -18,7 +18,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, S
 
 from .. import privileges
 from ..masking import by_chance
-from ..problems import MANIFEST_INVALID, NOT_SUPPORTED, Problem
+from ..problems import MANIFEST_INVALID, Problem
 from . import settings
 from .spec import Option, Options
 from .texts import TEXTS, Refused, Unplain, check_name, describe, show
@@ -176,10 +176,6 @@ class Judge:
                 code=code,
             )
         )
-
-    def not_yet(self, path: str, what: str) -> None:
-        """Something that the collection knows and does not support."""
-        self.report(path, f"{what} is not supported yet", code=NOT_SUPPORTED)
 
     def suggest(self, names: Iterable[str], name: str) -> str:
         """``; did you mean 'x'?`` or nothing."""

@@ -198,7 +198,13 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
         from .affected import affected_roles
 
         affected = affected_roles(plan.changes)
+    told: Dict[str, Any] = {}
+    if run.explained is not None:
+        from .explained import explained_items
+
+        told["explain"] = explained_items(run.explained, brief=brief)
     return {
+        **told,
         "changed": bool(run.sql),
         "sql": list(sql),
         "suppressed_revokes": suppressed,
@@ -218,9 +224,11 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
     }
 
 
-def size(result: Any) -> int:
-    """The characters that a serialised result has at most: the facts repeat most of it."""
-    return 2 * len(json.dumps(result, ensure_ascii=False))
+def size(result: Mapping[str, Any]) -> int:
+    """The characters that a serialised result has at most: the facts repeat most of it, but no explanation."""
+    once = {"explain": result["explain"]} if "explain" in result else {}
+    twice = {name: value for name, value in result.items() if name not in once}
+    return 2 * len(json.dumps(twice, ensure_ascii=False)) + len(json.dumps(once, ensure_ascii=False))
 
 
 def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
@@ -229,8 +237,8 @@ def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
     Returns what is left of ``summary.managed``, whose last key then counts what was left out.
     """
     managed = dict(result["summary"]["managed"])
-    names = ("sql", "suppressed_revokes", "withheld", "affected_roles", "diff")
-    lists = {name: result[name] for name in names}
+    named = ("sql", "suppressed_revokes", "withheld", "affected_roles", "explain", "diff")
+    lists = {name: result[name] for name in named if name in result}
     lists["managed"] = list(managed.items())
     empty: Dict[str, List[Any]] = {name: [] for name in lists}
     rest = size({**result, "summary": {**result["summary"], "managed": {}}, **empty})

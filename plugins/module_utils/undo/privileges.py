@@ -38,6 +38,7 @@ from ..keep import merge_columns
 from ..problems import Problem
 from ..state import Acl, Object, RoleRef, State
 from .entries import Entries, Places, Row, depths, entries_of, owned_by, take_away, what_hangs
+from .forward import Forward, in_statement_order
 
 #: An object as changes name it: kind, OID and name. A parameter that nobody has a privilege on has no OID of its own.
 _Name = Tuple[str, int, str]
@@ -86,6 +87,7 @@ class PrivilegesBack:
         self._before = before
         self._after = after
         self._powers = powers
+        self._forward = Forward(after, powers)
         self._moved = moved
         self._gone = Leaving.of(plan.changes)
         self._notes: Dict[Tuple[str, str, str, str], List[str]] = {}
@@ -126,15 +128,9 @@ class PrivilegesBack:
         created = {change.name for change in of_sort(self._plan, CreateSchema)}
         touched: Dict[_Name, List[Union[Grant, Revoke]]] = defaultdict(list)
         targets: Dict[_Name, Tuple[Target, Object]] = {}
-        grants = of_sort(self._plan, Grant)
-        first = [change for change in grants if not change.late]
-        last = [change for change in grants if change.late]
-        # As statements are: columns before their relations, leaves before their grantors.
-        revokes = sorted(of_sort(self._plan, Revoke), key=lambda change: (not change.target.columns, -change.depth))
-        ordered: List[Union[Grant, Revoke]] = [*first, *revokes, *last]
-        for change in ordered:
+        for change in in_statement_order(self._plan.changes):
             target = change.target
-            if target.schema in created or (isinstance(change, Revoke) and change.covered):
+            if target.schema in created:
                 continue
             for item in target.objects:
                 if target.kind == "schema" and item.name in created:
@@ -185,47 +181,12 @@ class PrivilegesBack:
                         found[name][group.column] = acl
         return found
 
-    # ---- what the plan makes of it
-
-    def _simulate(self, alike: _Alike) -> Places:
-        """The entries after the plan (ExecGrant_Relation and its like, recursive_revoke in PostgreSQL's acl.c)."""
-        owner = alike.new_owner
-        places = owned_by(entries_of(alike.places), alike.old_owner, owner)
-        for change in alike.changes:
-            columns: Sequence[Optional[str]] = change.target.columns or (None,)
-            for column in columns:
-                if isinstance(change, Grant):
-                    acting = change.run_as.oid if change.run_as is not None else self._after.server.current_user
-                    grantor = self._grantor(acting, owner, change.privileges, places, column)
-                    for privilege in change.privileges:
-                        entries = places.setdefault(column, {})
-                        row = (change.grantee.oid, privilege, grantor)
-                        entries[row] = entries.get(row, False) or change.with_grant_option
-                    continue
-                for privilege in change.privileges:
-                    row = (change.grantee.oid, privilege, change.grantor.oid)
-                    for place in [column] if column is not None else list(places):
-                        take_away(places.get(place, {}), row, option_only=change.option_only, cascade=change.cascade)
-        return places
-
-    def _grantor(
-        self, acting: int, owner: int, privileges: FrozenSet[str], places: Places, column: Optional[str]
-    ) -> int:
-        """Who a GRANT is recorded for (select_best_grantor in acl.c)."""
-        if acting == owner or self._powers.is_superuser(acting):
-            return owner
-        of = (None,) if column is None else (None, column)
-        held = [row for place in of for row, option in places.get(place, {}).items() if option]
-        for role in self._powers.acts_with(acting):
-            if role == owner or all(any(r[0] == role and r[1] == p for r in held) for p in privileges):
-                return role
-        return acting
-
     # ---- the way back
 
     def _steps(self, alike: _Alike) -> Mapping[Tuple[int, int], List[Union[Grant, Revoke]]]:
         heir = self._gone.owner(alike.new_owner)
-        now = owned_by(owned_by(self._simulate(alike), alike.new_owner, heir), heir, alike.owner)
+        simulated = self._forward.entries(alike.places, alike.old_owner, alike.new_owner, alike.changes)
+        now = owned_by(owned_by(simulated, alike.new_owner, heir), heir, alike.owner)
         was = owned_by(entries_of(alike.places), alike.old_owner, alike.owner)
         for entries in now.values():
             # Nothing is left of a dropped role, neither what it held nor what it gave.

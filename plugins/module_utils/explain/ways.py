@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""How a role comes to what others hold: by inheriting it, or by setting another role first."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from ..authority.powers import Powers
+from ..privileges import PUBLIC_OID
+from ..state import State
+
+#: What a membership lets its member do, as GRANT and pg_has_role() call it. MEMBER: nothing of the others.
+INHERITS, SETS, ADMINISTERS, IS_MEMBER = "INHERIT", "SET", "ADMIN", "MEMBER"
+
+
+class Way(NamedTuple):
+    """``path``: the roles on the way to who holds something. ``set_role``: the one that has to be set for it."""
+
+    path: Tuple[int, ...] = ()
+    set_role: Optional[int] = None
+
+
+class Ways:
+    """The ways of roles before or after a plan. ``state`` has their attributes, ``powers`` the memberships."""
+
+    def __init__(self, state: State, powers: Powers) -> None:
+        self._state = state
+        self._powers = powers
+
+    def of(self, role: Optional[int]) -> Mapping[int, Way]:
+        """Whose privileges a role has, itself included, with the shortest way to each.
+
+        Nobody's where there is no such role. What only SET ROLE reaches says so; a superuser needs none.
+        """
+        if role is None:
+            return {}
+        if role == PUBLIC_OID:
+            return {PUBLIC_OID: Way()}
+        powers = self._powers
+        found = {group: Way(powers.path(role, group, "inherit")) for group in powers.acts_with(role)}
+        found[PUBLIC_OID] = Way((PUBLIC_OID,))
+        if self.is_superuser(role):
+            return found
+        for other in powers.may_set(role):
+            for group in powers.acts_with(other):
+                if group not in found:
+                    path = powers.path(role, other, "set") + powers.path(other, group, "inherit")
+                    found[group] = Way(path, other)
+        return found
+
+    def is_superuser(self, role: int) -> bool:
+        return role in self._state.roles and self._state.roles[role].superuser
+
+    def superuser(self, role: Optional[int]) -> Optional[Way]:
+        """How a role is a superuser, or None: by its own attribute, which nobody inherits, or by SET ROLE."""
+        if role is None or role == PUBLIC_OID:
+            return None
+        if self.is_superuser(role):
+            return Way()
+        able = [other for other in self._powers.may_set(role) if self.is_superuser(other)]
+        return Way(self._powers.path(role, able[0], "set"), able[0]) if able else None
+
+    def memberships(self, role: Optional[int]) -> Mapping[Tuple[int, str], Tuple[int, ...]]:
+        """The groups of a role by what it may do with each, and the shortest way there."""
+        if role is None or role == PUBLIC_OID:
+            return {}
+        powers = self._powers
+        found: Dict[Tuple[int, str], Tuple[int, ...]] = {}
+        for word, way, groups in (
+            (INHERITS, "inherit", powers.acts_with(role)),
+            (SETS, "set", powers.may_set(role)),
+        ):
+            found.update(((group, word), powers.path(role, group, way)) for group in groups if group != role)
+        for member in powers.groups_of(role):
+            path = powers.path(role, member, "member")
+            for group in powers.administered(member):
+                found.setdefault((group, ADMINISTERS), (*path, group))
+            if member != role and not {(member, INHERITS), (member, SETS)} & found.keys():
+                found[member, IS_MEMBER] = path
+        return found
+
+    def edges(self, role: int, path: Tuple[int, ...]) -> List[Tuple[int, int]]:
+        """The memberships that a path consists of: group and member."""
+        return list(zip(path, (role, *path)))

@@ -27,13 +27,10 @@ Sections = Dict[str, Any]
 
 
 class Runs(NamedTuple):
-    """``runs``: the module's arguments of each database's run. ``overrides``: the roles with a reconciliation of their
-    own, which every database has to know as soon as they exist.
-    """
+    """``runs``: the module's arguments of each database's run."""
 
     problems: List[str]
     runs: List[Sections]
-    overrides: List[str]
 
 
 def arranged(
@@ -59,10 +56,10 @@ def arranged(
         by_name = dict(zip(names, wholes[1:]))
         made = runs_of(wholes[0], by_name, assumed=assumed, passwords=passwords, created=created, drops=drops)
         problems += _contradictions(wholes[0], by_name)
-        return Runs([*problems, *made.problems], made.runs, made.overrides)
+        return Runs([*problems, *made.problems], made.runs)
     run = wholes[0]
     given = {"assume_roles": list(assumed), "passwords": passwords}
-    return Runs(problems, [{**run, **{name: value for name, value in given.items() if value}}], [])
+    return Runs(problems, [{**run, **{name: value for name, value in given.items() if value}}])
 
 
 def _contradictions(shared: Mapping[str, Any], databases: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -103,7 +100,7 @@ def composed(parts: Sequence[Any], where: str) -> Runs:
     for found in values.values():
         if len(found) > 1:
             problems.append(f"{where} give different values of default_owner or role_pattern: {', '.join(found)}")
-    return Runs(problems, [sections], [])
+    return Runs(problems, [sections])
 
 
 def _joined(left: Mapping[str, Any], right: Mapping[str, Any]) -> Sections:
@@ -168,7 +165,7 @@ def runs_of(
         if sent is not None:
             own["passwords"] = sent
         runs.append(own)
-    return Runs(problems, runs, overrides)
+    return Runs(problems, runs)
 
 
 def _for_all(shared: Mapping[str, Any]) -> Sections:

@@ -15,7 +15,6 @@ import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils.export import profiles, shapes
 from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec import (
     MANIFEST_OPTIONS,
-    OPTIONS_NOT_YET,
     RUN_OPTIONS,
     SECTIONS,
 )
@@ -141,7 +140,7 @@ def test_the_role_has_every_option_of_the_module() -> None:
     specs = yaml.safe_load((ROOT / "roles/reconcile/meta/argument_specs.yml").read_text(encoding="utf-8"))
     variables = set(specs["argument_specs"]["main"]["options"])
     spelled = {"reconciliation_mode": "mode"}
-    options = {name for name in [*MANIFEST_OPTIONS, *RUN_OPTIONS, *OPTIONS_NOT_YET] if name not in SECTIONS}
+    options = {name for name in [*MANIFEST_OPTIONS, *RUN_OPTIONS] if name not in SECTIONS}
     wanted = {name: f"reconcile_{spelled.get(name, name)}" for name in options}
     own = {"connection", "database", "databases", "manifest", "approved", "require_approval", "previous", "report"}
     assert set(wanted.values()) - variables == set()

@@ -46,7 +46,7 @@ def made(shared: Mapping[str, Any], *databases: Mapping[str, Any], **options: An
 
 def test_the_first_run_looks_after_the_roles_and_each_after_its_own() -> None:
     runs = made(SHARED, SHOP, BILLING, assumed=["elsewhere"])
-    assert runs.problems == [] and runs.overrides == ["pgloader_pg"]
+    assert runs.problems == []
     first, second = runs.runs
     assert first == {
         **SHARED,

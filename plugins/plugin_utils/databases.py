@@ -160,7 +160,7 @@ def runs_of(
                 own["roles"] = [*kept_roles, *_list(own.get("roles"))]
             if emptied:
                 own["scope"] = _joined(_mapping(own.get("scope")), {"ignore_roles": emptied})
-        own["assume_roles"] = sorted(others.union(assumed) - place.generated)
+        own["assume_roles"] = sorted(others.union(assumed))
         sent = _passwords(passwords, place, others, first=number == 0)
         if sent is not None:
             own["passwords"] = sent

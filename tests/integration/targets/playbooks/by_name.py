@@ -106,7 +106,8 @@ def export(made: Bench) -> None:
     files = json.dumps({"reconcile_manifest": {}, "reconcile_passwords": {}, "reconcile_manifest_files": [str(target)]})
     assert changes(play(made, "apply", "-e", files)) == 0
     elsewhere = made.path("only/inventory.yml")
-    some = json.dumps({"reconcile_export_dest": str(elsewhere), "reconcile_export_roles": ["pgloader_*"]})
+    given = {"roles": ["pgloader_*"], "suggest_profiles": True, "suggest_min_schemas": 3, "dest": str(elsewhere)}
+    some = json.dumps({f"reconcile_export_{name}": value for name, value in given.items()})
     assert changes(play(made, "export", "-e", some)) == 1
     assert "pgloader_pg" in elsewhere.read_text(encoding="utf-8")
 

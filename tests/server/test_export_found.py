@@ -41,7 +41,6 @@ def target(other_end: Cluster, runner: Runner) -> Iterator[Database]:
 
 # ---- memberships, and who inherits
 
-GROUP = "CREATE ROLE grp; CREATE SCHEMA sx; CREATE TABLE sx.t (); GRANT USAGE ON SCHEMA sx TO grp"
 READS = "SELECT has_table_privilege(%s, 'sx.t', 'SELECT')"
 
 
@@ -235,3 +234,33 @@ def test_a_login_that_may_not_read_a_catalog_is_told_what_it_needs(db: Database)
         assert "PUBLIC" in result.hint
     db.sql("GRANT SELECT ON pg_settings TO plain")
     assert not db.run_export(login_user="plain").failed
+
+
+# ---- what an older version does not know
+
+
+@pytest.mark.versions(min=16)
+@pytest.mark.parametrize(
+    ("script", "word"),
+    [
+        ("GRANT grp TO m WITH SET FALSE", "set: false needs PostgreSQL 16"),
+        ("GRANT SET ON PARAMETER work_mem TO m", "parameter"),
+        ("GRANT pg_checkpoint TO m", "pg_checkpoint"),
+    ],
+    ids=["option", "kind", "role"],
+)
+def test_what_an_older_version_does_not_know_is_refused_there(
+    db: Database, target: Database, tmp_path: Path, script: str, word: str
+) -> None:
+    db.sql(f"CREATE ROLE grp; CREATE ROLE m; {script}")
+    target.fails(db.export(tmp_path)["manifest"], ("unsupported_version", "object_missing"), word)
+
+
+@pytest.mark.versions(min=17)
+def test_a_privilege_that_an_older_version_does_not_know_is_refused_there(
+    db: Database, target: Database, tmp_path: Path
+) -> None:
+    for database in (db, target):
+        database.sql("CREATE SCHEMA s; CREATE TABLE s.t (a int)")
+    db.sql("CREATE ROLE m; GRANT ALL ON s.t TO m")
+    target.fails(db.export(tmp_path)["manifest"], "unsupported_version", "MAINTAIN")

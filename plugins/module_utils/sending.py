@@ -27,7 +27,7 @@ _COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "
 _ALWAYS_COLLISIONS = frozenset({"40001", "40P01"})
 COLLISION = "Another session changed the same things at the same time, run again: {}"
 #: What helps where the run may not even look.
-READS = "The login has to read PostgreSQL's catalogs, which PUBLIC may from the beginning: grant to it what PUBLIC has lost."
+READS = "The login has to read PostgreSQL's catalogs, as PUBLIC may at first: grant to the login what PUBLIC has lost."
 _CODES = {
     "42501": "insufficient_privilege",
     "2BP01": "dependent_privileges",

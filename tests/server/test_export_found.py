@@ -96,14 +96,18 @@ USES = "SELECT has_schema_privilege('m', 'public', 'USAGE'), has_schema_privileg
 OWNS = "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'public'"
 
 
-@pytest.mark.parametrize("change", ["", "REVOKE USAGE ON SCHEMA public FROM PUBLIC", "GRANT ALL ON SCHEMA public TO PUBLIC"])
+@pytest.mark.parametrize(
+    "change", ["", "REVOKE USAGE ON SCHEMA public FROM PUBLIC", "GRANT ALL ON SCHEMA public TO PUBLIC"]
+)
 def test_the_schema_public_is_elsewhere_what_it_was_here(
     db: Database, target: Database, tmp_path: Path, change: str
 ) -> None:
     """PUBLIC may create in it on PostgreSQL 14, and from 15 on it may not, and another role owns the schema."""
     db.sql("CREATE ROLE m", change)
     result = db.export(tmp_path)
-    said = {privilege: rest for _role, _kind, _schema, _name, privilege, *rest in _single(rules(result, all_of_them=True))}
+    said = {
+        privilege: rest for _role, _kind, _schema, _name, privilege, *rest in _single(rules(result, all_of_them=True))
+    }
     assert said.keys() == {"USAGE", "CREATE"}
     target.converge(result["manifest"])
     assert db.query(USES) == target.query(USES)

@@ -170,7 +170,9 @@ class _Export:
                     continue
                 role = str(grantee) if self._roles.dangling(grantee) else role_name(self._state, grantee)
                 place = "the TOAST table" if column is None else "a column of the TOAST table"
-                self._skipped.append(Skipped("grant", role, about, f"{', '.join(sorted(held))} on {place}", "toast_table"))
+                self._skipped.append(
+                    Skipped("grant", role, about, f"{', '.join(sorted(held))} on {place}", "toast_table")
+                )
 
     def _inventory(self, schemas: List[int]) -> Inventory:
         labels: Dict[Tuple[str, str], Set[str]] = defaultdict(set)

@@ -222,8 +222,8 @@ def _counted(rows: Sequence[Membership], member: Role) -> List[Membership]:
 def _member(name: str, attribute: bool, rows: Sequence[Membership]) -> Dict[str, Any]:
     """A membership with its options: what any of the rows gives. ``attribute``: the member's INHERIT.
 
-    ``inherit`` is there where a server of another version would decide otherwise: from PostgreSQL 16 on a new membership
-    is inherited whatever the member's attribute, and before it the attribute alone counts.
+    ``inherit`` is there where a server of another version would decide otherwise: from PostgreSQL 16 on a new
+    membership is inherited whatever the member's attribute, and before it the attribute alone counts.
     """
     entry: Dict[str, Any] = {"name": name}
     if any(row.admin for row in rows):

@@ -277,7 +277,15 @@ def lint(job: Job) -> None:
         # Outside of Ansible's tree the collection is not there to be seen.
         *(
             ((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT)
-            for folder in ("tests/server", "tests/fuzz", "tests/bench", "tests/awx", "tests/runner", "tests/packaging", "tests/site")
+            for folder in (
+                "tests/server",
+                "tests/fuzz",
+                "tests/bench",
+                "tests/awx",
+                "tests/runner",
+                "tests/packaging",
+                "tests/site",
+            )
         ),
     ]
     failed = []

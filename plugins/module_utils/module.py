@@ -440,5 +440,6 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     for text in (*warnings_of(run, where), *(f"{where}: {text}" for text in key.warnings)):
         module.warn(text)
     result = result_of(run, options, facts=params["facts"], diff=module._diff)
+    result["check_mode"] = module.check_mode
     module.vouch(lambda: leaves({name: result[name] for name in ("plan_digest", "server")}))
     return result

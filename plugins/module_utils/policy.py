@@ -297,7 +297,7 @@ def _bindings(manifest: Manifest, report: Report) -> Iterator[_Binding]:
                 if "profiles" not in manifest.unreadable:
                     report.problem(source, f"unknown profile {show(name)}{known.hint(name)}")
                 continue
-            role = _filled(pattern, schema.name, name)
+            role = filled(pattern, schema.name, name)
             problem = _generated_name_problem(role)
             if problem is not None:
                 report.problem(source, f"the role that the profile {show(name)} generates here {problem}", role=role)
@@ -305,7 +305,8 @@ def _bindings(manifest: Manifest, report: Report) -> Iterator[_Binding]:
             yield _Binding(role, profile, schema, source)
 
 
-def _filled(pattern: str, schema: str, profile: str) -> str:
+def filled(pattern: str, schema: str, profile: str) -> str:
+    """A pattern with the names of a schema and a profile: what the generated role is called."""
     # In one pass: a schema may be called {profile}.
     words = {"{schema}": schema, "{profile}": profile}
     return re.sub(r"\{(?:schema|profile)\}", lambda match: words[match.group()], pattern)
@@ -316,7 +317,7 @@ def _generated_config(binding: _Binding) -> Optional[Config]:
     if config is None:
         return None
     return {
-        name: tuple(_filled(text, binding.schema.name, binding.profile.name) for text in value)
+        name: tuple(filled(text, binding.schema.name, binding.profile.name) for text in value)
         for name, value in config.items()
     }
 

@@ -779,6 +779,13 @@ changed:
   description: Whether something was done, or in check mode would be done. What is only held back does not count.
   returned: always
   type: bool
+check_mode:
+  description:
+    - Whether the run was in check mode, so that nothing is done yet. A play cannot always know it, because tasks and
+      includes can have a check mode of their own.
+  returned: success
+  type: bool
+  sample: false
 sql:
   description:
     - The statements of the plan in the order in which they ran, or in check mode would run. BEGIN and COMMIT, settings
@@ -883,6 +890,36 @@ withheld:
           V(self_protection).
       type: str
       sample: mode
+affected_roles:
+  description: The roles, and PUBLIC, that gain or lose something, or come or go; by name.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    role:
+      description: The role.
+      type: str
+      sample: app
+    created:
+      description: Whether the run creates it.
+      type: bool
+      sample: false
+    dropped:
+      description: Whether the run drops it.
+      type: bool
+      sample: false
+    gains:
+      description:
+        - What it gains. V(privileges), V(grant_options) and V(default_privileges) are numbers, counted as in RV(summary).
+          V(memberships) are groups, or C(ADMIN on GROUP) for an option of one. V(attributes) are SQL's words, such as
+          C(LOGIN). V(schemas) are those that it owns from now on, and V(belongings_of) the roles whose possessions it gets.
+        - What there is none of is not in it.
+      type: dict
+      sample: {privileges: 12, memberships: [inventory-editor]}
+    loses:
+      description: What it loses, in the same way. What a role loses because it is dropped is not listed.
+      type: dict
+      sample: {grant_options: 2}
 summary:
   description: The plan in numbers. Privileges count once per object.
   returned: success

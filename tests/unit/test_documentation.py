@@ -13,7 +13,12 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 from ansible_collections.pg_access.reconcile.plugins.module_utils.export import profiles, shapes
-from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec import SECTIONS
+from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec import (
+    MANIFEST_OPTIONS,
+    OPTIONS_NOT_YET,
+    RUN_OPTIONS,
+    SECTIONS,
+)
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import ManifestInvalid
 
@@ -128,10 +133,41 @@ def test_examples_use_variables_that_the_role_has() -> None:
     assert used and used <= known
 
 
+def test_the_role_has_every_option_of_the_module() -> None:
+    """Each option is a variable, or a key of ``reconcile_connection`` or ``reconcile_manifest``; and is passed on."""
+    specs = yaml.safe_load((ROOT / "roles/reconcile/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    variables = set(specs["argument_specs"]["main"]["options"])
+    spelled = {"reconciliation_mode": "mode"}
+    options = {name for name in [*MANIFEST_OPTIONS, *RUN_OPTIONS, *OPTIONS_NOT_YET] if name not in SECTIONS}
+    wanted = {name: f"reconcile_{spelled.get(name, name)}" for name in options}
+    own = {"connection", "database", "databases", "manifest", "approved", "require_approval", "previous", "report"}
+    assert set(wanted.values()) - variables == set()
+    assert variables - set(wanted.values()) <= {f"reconcile_{name}" for name in own}
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "roles/reconcile").glob("[tv]*/*.yml"))
+    passed = yaml.safe_load((ROOT / "roles/reconcile/vars/main.yml").read_text(encoding="utf-8"))["_reconcile_options"]
+    for option, variable in wanted.items():
+        assert option in passed or option in ("assume_roles", "manifest_files", "passwords"), option
+        assert re.search(rf"\b{variable}\b", texts), variable
+    page = (ROOT / "roles/reconcile/README.md").read_text(encoding="utf-8")
+    assert {variable for variable in variables if f"`{variable}`" not in page} == set()
+
+
+def test_no_variable_that_may_hold_a_secret_is_checked_by_its_type() -> None:
+    specs = yaml.safe_load((ROOT / "roles/reconcile/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    options = specs["argument_specs"]["main"]["options"]
+    for name in ("connection", "manifest", "databases", "passwords", "fingerprint_key", "approved", "previous"):
+        assert options[f"reconcile_{name}"]["type"] == "raw", name
+        assert not {"elements", "options", "choices"} & set(options[f"reconcile_{name}"]), name
+
+
 def test_every_room_is_in_the_architecture() -> None:
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    rooms = ROOT / "plugins/module_utils"
-    names = {path.relative_to(rooms).as_posix() for path in rooms.rglob("*.py") if path.name != "__init__.py"}
+    names = {
+        path.relative_to(rooms).as_posix()
+        for rooms in (ROOT / "plugins/module_utils", ROOT / "plugins/plugin_utils")
+        for path in rooms.rglob("*.py")
+        if path.name != "__init__.py"
+    }
     named = set(re.findall(r"`([a-z_/]+\.py)`", page))
     assert len(names) > 20
     assert names - named == set(), "not in docs/architecture.md"

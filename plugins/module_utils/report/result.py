@@ -198,6 +198,11 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
         from .explained import explained_items
 
         told["explain"] = explained_items(run.explained, brief=brief)
+    affected: List[Dict[str, Any]] = []
+    if plan.changes:
+        from .affected import affected_roles
+
+        affected = affected_roles(plan.changes)
     return {
         **told,
         "changed": bool(run.sql),
@@ -205,6 +210,7 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
         "suppressed_revokes": suppressed,
         "suppressed_revoke_count": sum(counted["suppressed_revokes"].values()),
         "withheld": withheld,
+        "affected_roles": affected,
         "summary": counted,
         "plan_digest": digest(server, options, run.sql),
         "server": {
@@ -231,7 +237,7 @@ def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
     Returns what is left of ``summary.managed``, whose last key then counts what was left out.
     """
     managed = dict(result["summary"]["managed"])
-    named = ("sql", "suppressed_revokes", "withheld", "explain", "diff")
+    named = ("sql", "suppressed_revokes", "withheld", "affected_roles", "explain", "diff")
     lists = {name: result[name] for name in named if name in result}
     lists["managed"] = list(managed.items())
     empty: Dict[str, List[Any]] = {name: [] for name in lists}

@@ -131,6 +131,47 @@ def explanation(
     return tuple(explain(asked, policy, before, after, plan, lookups, outcome.powers)), []
 
 
+class WayThrough(NamedTuple):
+    """A role that has what another one holds: by ``via``, which ends with that one, after SET ROLE ``set_role`` where
+    that is needed. ``plan``: what the plan does to the way.
+    """
+
+    role: str
+    via: Tuple[str, ...]
+    set_role: Optional[str]
+    plan: str
+
+
+class Survey(NamedTuple):
+    """All roles at once: what each holds by itself, its memberships, and the ways to what others hold. Put together that
+    is what an explanation of each role says, but it does not grow with roles times privileges.
+
+    ``after`` has the roles as the plan leaves them. ``held`` has what PUBLIC holds once, and ``ways`` no way to it: everybody has that.
+    """
+
+    roles: Tuple[Asked, ...]
+    after: State
+    held: Tuple[Explained, ...]
+    ways: Tuple[WayThrough, ...]
+
+
+def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) -> Survey:
+    """The access of all roles. Of PostgreSQL's predefined roles only those that somebody is a member of, or that hold
+    something. Costs what the explanation of one role costs, and some time for each way.
+    """
+    plan, after = outcome.plan, outcome.after
+    names = sorted({role.name for state in (before, after) for role in state.roles.values()})
+    asked, _problems = asked_roles([PUBLIC, *names], before, after, plan)
+    made = _Explanation(policy, before, after, plan, lookups)
+    forward = Forward(after, outcome.powers or Powers(after))
+    held = made.of(asked, things(before, after, plan, forward), alone=True)
+    ways = [way for role in asked for way in made.ways_of(role)]
+    used = {item.answer.role for item in held if item.answer.how != PREDEFINED} | {way.via[-1] for way in ways}
+    roles = [role for role in asked if role.name in used or not role.name.startswith("pg_")]
+    kept = {role.name for role in roles}
+    return Survey(tuple(roles), after, tuple(item for item in held if item.answer.role in kept), tuple(ways))
+
+
 class _Explanation:
     def __init__(self, policy: Policy, before: State, after: State, plan: Plan, lookups: Lookups) -> None:
         self._before = before
@@ -140,9 +181,15 @@ class _Explanation:
         self._new = Ways(after, Powers(after, plan.changes))
         self._found: Dict[Answer, List[Object]] = defaultdict(list)
 
-    def of(self, asked: Iterable[Asked], found: Sequence[Thing]) -> List[Explained]:
+    def of(self, asked: Iterable[Asked], found: Sequence[Thing], *, alone: bool = False) -> List[Explained]:
+        """``alone``: without what comes from other roles and PUBLIC."""
         roles = list(asked)
-        ways = [(role, self._old.of(role.before), self._new.of(role.after)) for role in roles]
+        ways = [
+            (role, _alone(role.before), _alone(role.after))
+            if alone
+            else (role, self._old.of(role.before), self._new.of(role.after))
+            for role in roles
+        ]
         for role, old, new in ways:
             self._as_superuser(role)
             self._memberships(role)
@@ -156,6 +203,20 @@ class _Explanation:
         for thing in found:
             counts[thing.kind, thing.schema] += len(thing.objects)
         return self._in_order([role.name for role in roles], counts)
+
+    def ways_of(self, role: Asked) -> Iterator[WayThrough]:
+        """The ways to what other roles hold, but PUBLIC."""
+        old, new = self._old.of(role.before), self._new.of(role.after)
+        found = [
+            WayThrough(role.name, tuple(self._name(oid) for oid in way.path), self._set_role(way), plan)
+            for holder in {**old, **new}
+            if holder not in (PUBLIC_OID, role.before, role.after)
+            for way, plan in _sides(old.get(holder), new.get(holder))
+        ]
+        return iter(sorted(found, key=lambda way: (way.set_role is not None, len(way.via), way.via, way.plan)))
+
+    def _set_role(self, way: Way) -> Optional[str]:
+        return None if way.set_role is None else self._name(way.set_role)
 
     # ---- what ACLs say
 
@@ -221,8 +282,7 @@ class _Explanation:
         plan: str,
     ) -> Answer:
         via = tuple(self._name(oid) for oid in way.path)
-        set_role = None if way.set_role is None else self._name(way.set_role)
-        return Answer(role.name, *place, privilege, False, None, how, via, set_role, *reason, plan)
+        return Answer(role.name, *place, privilege, False, None, how, via, self._set_role(way), *reason, plan)
 
     def _name(self, oid: int) -> str:
         found = self._before.ref(oid) if oid in self._before.roles else self._after.ref(oid)
@@ -318,6 +378,10 @@ class _Explanation:
             )
         )
         return result
+
+
+def _alone(role: Optional[int]) -> Mapping[int, Way]:
+    return {} if role is None else {role: Way()}
 
 
 def _privilege_rank(answer: Answer) -> int:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Run:
     """What a run did or would do. ``own``: whether any of it is in the connected database. ``explained``: why the
-    roles that were asked for have what they have, None where nobody asked; ``survey``: the same of all roles, and ``behind``
-    the statements with their changes, both for a report.
+    roles that were asked for have what they have, None where nobody asked; ``survey``: the same of all roles, and
+    ``behind`` the statements with their changes, both for a report.
     """
 
     plan: Plan

@@ -143,10 +143,11 @@ class WayThrough(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """All roles at once: what each holds by itself, its memberships, and the ways to what others hold. Put together that
-    is what an explanation of each role says, but it does not grow with roles times privileges.
+    """All roles at once: what each holds by itself, its memberships, and the ways to what others hold. Put together
+    that is what an explanation of each role says, but it does not grow with roles times privileges.
 
-    ``after`` has the roles as the plan leaves them. ``held`` has what PUBLIC holds once, and ``ways`` no way to it: everybody has that.
+    ``after`` has the roles as the plan leaves them. ``held`` has what PUBLIC holds once, and ``ways`` no way to it:
+    everybody has that.
     """
 
     roles: Tuple[Asked, ...]
@@ -363,9 +364,9 @@ class _Explanation:
             everywhere = named == (_NO_OBJECT,)
             count = 0 if is_system_schema(answer.schema or "") else counts.get((answer.kind, answer.schema), 0)
             whole = everywhere or (answer.schema is not None and not found and 1 < len(named) == count)
-            result.append(
-                Explained(answer._replace(column=None), () if everywhere else named, tuple(sorted(found)), whole)
-            )
+            only = not everywhere and answer.schema is not None and not found and len(named) == count == 1
+            shown = () if everywhere else named
+            result.append(Explained(answer._replace(column=None), shown, tuple(sorted(found)), whole, only))
         result.sort(
             key=lambda item: (
                 rank[item.answer.role],

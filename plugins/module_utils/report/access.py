@@ -102,7 +102,8 @@ def _role(asked: Asked, run: Run, survey: Survey, policy: Policy) -> Item:
         item["comment"] = role.comment
     if desired is not None:
         item["rule"] = desired.source
-        item.update({name: value for name, value in (("profile", desired.profile), ("schema", desired.schema)) if value})
+        if desired.profile is not None:
+            item.update(profile=desired.profile, schema=desired.schema)
         item.update({name: True for name in ("external", "additive") if getattr(desired, name)})
     return item
 
@@ -110,7 +111,10 @@ def _role(asked: Asked, run: Run, survey: Survey, policy: Policy) -> Item:
 def _held(held: Iterable[Explained]) -> List[Item]:
     """The items of an explanation, those that differ in nothing but the privilege as one with all of them."""
     found: Dict[str, Item] = {}
-    for item in explained_items(held, brief=True):
+    for one in held:
+        # A page has a column for each schema, so all of these are named.
+        item = explained_items([one], brief=one.answer.kind != "schema")[0]
+        item["only"] = one.only
         privilege = item.pop("privilege")
         key = json.dumps(item, sort_keys=True)
         found.setdefault(key, {**item, "privileges": []})["privileges"].append(privilege)

@@ -107,7 +107,7 @@ def test_who_holds_what_and_what_the_plan_does_are_there(inventory: Database, tm
     assert ["app", ["team", "inventory-editor"], None, "gained"] in data["ways"]
     assert data["backlog"] == {"legacy": 2} and data["check_mode"] is True
     assert [text for text, _behind in data["statements"]] == result.sql
-    behind = {text: reasons for text, reasons in data["statements"]}
+    behind = dict(data["statements"])
     assert any("profiles.editor.grants[1]" in reason for reasons in behind.values() for reason in reasons)
     lost = [item for item in data["held"] if item["role"] == "intern" and item["plan"] == "lost"]
     assert [(item["privileges"], item["because"]) for item in lost] == [(["SELECT"], "surplus")]

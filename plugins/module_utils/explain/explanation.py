@@ -191,15 +191,20 @@ class _Explanation:
             else (role, self._old.of(role.before), self._new.of(role.after))
             for role in roles
         ]
-        for role, old, new in ways:
+        # By role, whose ways lead to it: no object is looked at once for each role.
+        reached: Dict[int, List[int]] = defaultdict(list)
+        for number, (role, old, new) in enumerate(ways):
             self._as_superuser(role)
             self._memberships(role)
             self._predefined(role, old, new)
+            for oid in {**old, **new}:
+                reached[oid].append(number)
         for thing in found:
-            for role, old, new in ways:
-                self._ownership(thing, role, old, new)
+            owners = (thing.owner, thing.heir)
+            for number in sorted({number for oid in owners if oid is not None for number in reached.get(oid, ())}):
+                self._ownership(thing, *ways[number])
             for column in sorted({*thing.before, *thing.after}, key=lambda name: (name is not None, name or "")):
-                self._entries(thing, column, ways)
+                self._entries(thing, column, ways, reached)
         counts: Dict[Tuple[str, Optional[str]], int] = defaultdict(int)
         for thing in found:
             counts[thing.kind, thing.schema] += len(thing.objects)
@@ -226,18 +231,19 @@ class _Explanation:
         thing: Thing,
         column: Optional[str],
         ways: Sequence[Tuple[Asked, Mapping[int, Way], Mapping[int, Way]]],
+        reached: Mapping[int, Sequence[int]],
     ) -> None:
         was, is_ = thing.before.get(column, {}), thing.after.get(column, {})
         by_grantee: Dict[int, List[Row]] = defaultdict(list)
         for row in sorted({*was, *is_}):
             by_grantee[row[0]].append(row)
-        concerned = [way for way in ways if not by_grantee.keys().isdisjoint({**way[1], **way[2]})]
+        concerned = [ways[at] for at in sorted({at for grantee in by_grantee for at in reached.get(grantee, ())})]
         if not concerned:
             return
         for objects, grantees in self._reasons.parts(thing, column):
             for role, old, new in concerned:
-                for holder in sorted({**old, **new}):
-                    for row in by_grantee.get(holder, ()):
+                for holder in sorted(by_grantee.keys() & {**old, **new}.keys()):
+                    for row in by_grantee[holder]:
                         since = old.get(holder) if row in was else None
                         until = new.get(holder) if row in is_ else None
                         for way, plan in _sides(since, until):

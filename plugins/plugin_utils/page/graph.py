@@ -131,7 +131,7 @@ def _single(name: str, role: Mapping[str, Any]) -> Node:
 
 def _shared(names: Sequence[str], word: str) -> Node:
     label = word or f"{names[0]} and {len(names) - 1:,} more"
-    note = counted(len(names), "role") + ("" if word else " with the same groups")
+    note = counted(len(names), "role") + ("" if word else " that are alike")
     return Node(f"c:{names[0]}", label, note, tuple(names), names[0], "unchanged")
 
 

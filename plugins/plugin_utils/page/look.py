@@ -57,8 +57,9 @@ tbody tr:last-child > * { border-bottom: 0; }
 tbody + tbody tr:first-child > * { border-top: 1px solid var(--line); }
 .matrix th[scope=row], .matrix thead th:first-child { position: sticky; left: 0; background: var(--band); z-index: 1;
   border-right: 1px solid var(--line); }
-.matrix thead th:first-child { z-index: 3; }
 .matrix th { max-width: 16rem; min-width: 6rem; font-weight: 600; }
+.matrix th[scope=row], .matrix thead th:first-child { min-width: 12rem; }
+.matrix thead th:first-child { z-index: 3; }
 .matrix td { min-width: 6.5rem; overflow-wrap: normal; }
 .matrix td > span { display: block; white-space: nowrap; }
 .matrix td:empty::after { content: "·"; color: var(--soft); }
@@ -112,7 +113,8 @@ tr.gained, tr.lost { color: inherit; }
 @media (max-width: 40rem) {
   body { font-size: 14px; }
   .plan { padding-inline-start: 2.6rem; }
-  .matrix th { min-width: 5rem; max-width: 9rem; }
+  .matrix th { max-width: 9rem; }
+  .matrix th[scope=row], .matrix thead th:first-child { min-width: 7.5rem; }
 }
 @media print {
   :root { color-scheme: light; --bg: #ffffff; --fg: #000000; --soft: #333333; --line: #999999; --band: #f2f2f2;

@@ -114,7 +114,7 @@ class Access:
         """What a way brings, with what the plan does to it."""
         found = []
         for row in rows(item for item in self.held.get(way.via[-1], ()) if item["object"]["type"] != EVERYTHING):
-            plan = _both(way.plan, row.plan)
+            plan = both(way.plan, row.plan)
             if plan is not None:
                 found.append(row._replace(plan=plan))
         return found
@@ -167,7 +167,7 @@ def _merge(places: Dict[str, Cell], more: Mapping[str, Cell], set_role: Optional
                     known[word] = far
 
 
-def _both(way: str, held: str) -> Optional[str]:
+def both(way: str, held: str) -> Optional[str]:
     """What the plan does to a privilege that is held at the end of a way; None where it never arrives."""
     before = way != GAINED and held != GAINED
     after = way != LOST and held != LOST
@@ -205,7 +205,7 @@ def affected(access: Access) -> Iterator[Tuple[str, bool, bool]]:
         plans = {role["plan"]}
         plans.update(item["plan"] for item in (*access.held.get(name, ()), *access.memberships.get(name, ())))
         for way in access.ways.get(name, ()):
-            plans.update(_both(way.plan, item["plan"]) or UNCHANGED for item in access.held[way.via[-1]])
+            plans.update(both(way.plan, item["plan"]) or UNCHANGED for item in access.held[way.via[-1]])
         if plans - {UNCHANGED}:
             yield name, GAINED in plans, LOST in plans
 

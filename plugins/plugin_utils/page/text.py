@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from typing import Sequence
 
 #: What has no shape of its own: control characters, and marks that change the direction of text.
@@ -54,9 +55,21 @@ def few(names: Sequence[str], most: int = 3) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """A name that fits its place."""
+    """A name that fits a place for this many characters of a usual width."""
     shown = visible(text)
-    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
+    room = float(longest)
+    for index, character in enumerate(shown):
+        room -= _width(character)
+        if room < (0 if index == len(shown) - 1 else 1):
+            return f"{shown[:index]}…"
+    return shown
+
+
+def _width(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0
+    wide = character in "mwMW@%" or unicodedata.east_asian_width(character) in "WF"
+    return 1.6 if wide else 1
 
 
 def more(rest: int, noun: str, where: str = "") -> str:

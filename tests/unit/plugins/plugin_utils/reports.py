@@ -66,14 +66,22 @@ def shop() -> Dict[str, Any]:
     world.role("pg_read_all_data")
     world.member("intern_2019", "shop_owner")
     world.member("dashboard", "pg_read_all_data")
-    for schema, tables in (("inventory", ["items", "orders", "stock"]), ("sales", ["customers", "invoices"]), ("audit", ["log"])):
-        world.schema(schema, "shop_owner", ("pgloader_pg", "USAGE", "shop_owner"), ("intern_2019", "USAGE", "shop_owner"))
+    for schema, tables in (
+        ("inventory", ["items", "orders", "stock"]),
+        ("sales", ["customers", "invoices"]),
+        ("audit", ["log"]),
+    ):
+        world.schema(
+            schema, "shop_owner", ("pgloader_pg", "USAGE", "shop_owner"), ("intern_2019", "USAGE", "shop_owner")
+        )
         world.objects(
             "table", schema, tables, "shop_owner",
             ("pgloader_pg", "SELECT", "shop_owner"), ("pgloader_pg", "DELETE", "shop_owner"),
             ("intern_2019", "SELECT", "shop_owner"), ("shop_owner", "SELECT", "shop_owner"),
         )  # fmt: skip
-    world.objects("function", "sales", ["total"], "shop_owner", ("PUBLIC", "EXECUTE", "shop_owner"), arguments="integer")
+    world.objects(
+        "function", "sales", ["total"], "shop_owner", ("PUBLIC", "EXECUTE", "shop_owner"), arguments="integer"
+    )
     reader = [rule("x", "USAGE", "schema"), rule("x", "SELECT", "table", name="*")]
     editor = [*reader, rule("x", "INSERT UPDATE DELETE", "table", name="*")]
     for one in (*reader, *editor):
@@ -132,9 +140,13 @@ def large(roles: int = 300, schemas: int = 100, tables: int = 10) -> Dict[str, A
     for schema in names:
         world.schema(schema, "owner", ("legacy", "USAGE", "owner"))
         for number in range(tables):
-            world.table(schema, f"table_{number}", "owner", ("legacy", "SELECT", "owner"), ("legacy", "UPDATE", "owner"))
+            world.table(
+                schema, f"table_{number}", "owner", ("legacy", "SELECT", "owner"), ("legacy", "UPDATE", "owner")
+            )
     logins = [f"user_{number:03}" for number in range(roles - schemas)]
-    direct: List[Any] = [rule(login, "SELECT INSERT UPDATE", "table", schema, "*") for login in logins[:10] for schema in names]
+    direct: List[Any] = [
+        rule(login, "SELECT INSERT UPDATE", "table", schema, "*") for login in logins[:10] for schema in names
+    ]
     grant = rule("x", "SELECT", "table", name="*")
     grant.pop("role")
     return data_of(

@@ -274,7 +274,7 @@ def lint(job: Job) -> None:
         # Outside of Ansible's tree the collection is not there to be seen.
         *(
             ((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT)
-            for folder in ("tests/server", "tests/fuzz", "tests/bench")
+            for folder in ("tests/server", "tests/fuzz", "tests/bench", "tests/browser")
         ),
     ]
     failed = []
@@ -378,6 +378,17 @@ def bench(job: Job) -> None:
     pytest(job, tools, "tests/bench")
 
 
+def browser(job: Job) -> None:
+    """The page of a report, in a headless Chromium."""
+    tools = job.environment("dev")
+    program, lacking = companions.chromium(job.log)
+    if lacking and not insisting():
+        raise Skipped(lacking)
+    if lacking:
+        raise Failed(lacking)
+    pytest(job, tools, "tests/browser", env={"RECONCILE_CHROMIUM": str(program)})
+
+
 def pytest(job: Job, tools: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
     report = BUILD / "results" / f"{job.name}.xml"
     report.parent.mkdir(exist_ok=True)
@@ -424,6 +435,7 @@ def parts() -> list[Part]:
         Part("demo", 60, demo),
         Part("bad-input", 60, bad_input),
         Part("bench", 60, bench),
+        Part("browser", 60, browser),
         Part("ansible-lint", 60, ansible_lint),
         Part("lint", 60, lint),
     ]

@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tests use beside Ansible and PostgreSQL: other collections, and the programs `pass` and PgBouncer."""
+"""What the tests use beside Ansible and PostgreSQL: other collections, and the programs `pass`, PgBouncer and Chromium."""
 
 from __future__ import annotations
 
@@ -104,6 +104,53 @@ def pgbouncer(log: TextIO) -> tuple[Path | None, str]:
             except (OSError, subprocess.CalledProcessError) as error:
                 return None, f"PgBouncer is not installed, and could not be fetched: {error}"
     return program, ""
+
+
+def chromium(log: TextIO) -> tuple[Path | None, str]:
+    """The program Chromium without a window, or why there is none. Debian's package with all that it needs and that is
+    not installed is unpacked below `.build`, and a font: it is never one that happens to be installed, whose fonts and
+    version would decide what the tests see.
+    """
+    folder = BUILD / "companions" / "chromium"
+    program = folder / "usr" / "lib" / "chromium" / "chromium-headless-shell"
+    with locked("companions"):
+        if not program.is_file():
+            if not shutil.which("apt-get") or not shutil.which("dpkg"):
+                return None, "there is no apt-get to fetch Chromium"
+            try:
+                _fetch_with_everything(("chromium-headless-shell", "fonts-dejavu-core"), folder, log)
+            except (OSError, subprocess.CalledProcessError) as error:
+                return None, f"Chromium could not be fetched: {error}"
+    return program, ""
+
+
+def _fetch_with_everything(names: tuple[str, ...], folder: Path, log: TextIO) -> None:
+    """Unpack packages and all that apt-get would install with them."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+
+        def run(*command: str) -> str:
+            done = subprocess.run(
+                command, check=True, cwd=scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+            log.write(done.stdout)
+            return done.stdout
+
+        simulate = ("apt-get", "--simulate", "--no-install-recommends", "install", *names)
+        try:
+            told = run(*simulate)
+        except subprocess.CalledProcessError:
+            if os.geteuid() != 0:
+                raise
+            run("apt-get", "--quiet", "update")
+            told = run(*simulate)
+        # What is installed is left out, unless it is one of these themselves.
+        needed = dict.fromkeys((*re.findall(r"^Inst (\S+)", told, re.M), *names))
+        run("apt-get", "--quiet", "download", *needed)
+        for archive in sorted(Path(scratch).glob("*.deb")):
+            run("dpkg", "-x", archive.name, "made")
+        shutil.rmtree(folder, ignore_errors=True)
+        (Path(scratch) / "made").rename(folder)
 
 
 def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bool = False) -> None:

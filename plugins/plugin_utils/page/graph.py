@@ -225,7 +225,7 @@ def _drawn(nodes: Sequence[Node], lines: Sequence[Line], ident: str, links: Mapp
     width = 2 * MARGIN + len(columns) * WIDTH + (len(columns) - 1) * COLUMN_GAP
     parts = [
         f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
-        f' viewBox="0 0 {width} {height}" role="group" aria-labelledby="{ident}-t {ident}-s">',
+        f' viewBox="0 0 {width} {height}" role="group" aria-labelledby="{ident}-t" aria-describedby="{ident}-s">',
         f'<title id="{ident}-t">Roles and the groups that they are members of</title>',
         f'<desc id="{ident}-s">{counted(len(nodes), "place")} and {counted(len(lines), "line")}. Groups stand on the'
         " left, their members to the right of them. The table of memberships below says the same.</desc>",

@@ -89,6 +89,7 @@ tr.gained, tr.lost { color: inherit; }
 .filter[hidden] { display: none; }
 .filter input { font: inherit; color: inherit; background: var(--bg); border: 1px solid var(--edge); border-radius: 6px;
   padding: 0.35rem 0.6rem; width: min(24rem, 100%); }
+::placeholder { color: var(--soft); opacity: 1; }
 [data-name][hidden] { display: none; }
 .graph { display: block; font: 13px -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
 .graph text { fill: var(--fg); unicode-bidi: isolate; }

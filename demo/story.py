@@ -122,7 +122,7 @@ class Run:
 
     @property
     def backlog(self) -> int:
-        return self.number(rf"backlog: (\d+) undeclared privileges kept for {LOADER}")
+        return self.number(rf"backlog: (\d+) undeclared privileges? kept for {LOADER}")
 
     @property
     def revoked(self) -> int:

@@ -274,7 +274,7 @@ def lint(job: Job) -> None:
         # Outside of Ansible's tree the collection is not there to be seen.
         *(
             ((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT)
-            for folder in ("tests/server", "tests/fuzz", "tests/bench", "tests/browser")
+            for folder in ("tests/server", "tests/fuzz", "tests/bench", "tests/awx", "tests/browser")
         ),
     ]
     failed = []
@@ -389,6 +389,20 @@ def browser(job: Job) -> None:
     pytest(job, tools, "tests/browser", env={"RECONCILE_CHROMIUM": str(program)})
 
 
+def awx(job: Job) -> None:
+    """The role awx_job_template against a small AWX, and what a job gets from its credential.
+
+    With the oldest ansible-core only the role, because that is where the two of them differ.
+    """
+    tools = prepare_server(job, ALL_SERVERS[-1])
+    if job.name.endswith("-oldest"):
+        bin_folder, _variables, _collection = core_environment(job)
+        program = {"RECONCILE_ANSIBLE_PLAYBOOK": str(bin_folder / "ansible-playbook")}
+        pytest(job, tools, "tests/awx/test_role.py", env=program)
+    else:
+        pytest(job, tools, "tests/awx")
+
+
 def pytest(job: Job, tools: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
     report = BUILD / "results" / f"{job.name}.xml"
     report.parent.mkdir(exist_ok=True)
@@ -436,6 +450,8 @@ def parts() -> list[Part]:
         Part("bad-input", 60, bad_input),
         Part("bench", 60, bench),
         Part("browser", 60, browser),
+        Part("awx-newest", 120, awx),
+        Part("awx-oldest", 90, awx),
         Part("ansible-lint", 60, ansible_lint),
         Part("lint", 60, lint),
     ]

@@ -21,16 +21,20 @@ from layout import BUILD, locked
 
 COLLECTIONS = ("amazon/aws", "community/general", "community/postgresql")
 
+#: What the role awx_job_template works through, and a release of the package `ansible` that has it.
+CONTROLLER = ("awx/awx",)
+CONTROLLER_RELEASE = "ansible == 13.*"
+
 #: What a collection needs to be found and its lookup plugins to run.
 PARTS = ("plugins/", "meta/", "MANIFEST.json")
 
 
-def collections(python: Path, requirement: str, log: TextIO) -> Path:
-    """The folder `ansible_collections` with COLLECTIONS, as a release of the package `ansible` has them.
+def collections(python: Path, requirement: str, log: TextIO, names: tuple[str, ...] = COLLECTIONS) -> Path:
+    """The folder `ansible_collections` with some collections, as a release of the package `ansible` has them.
 
     Ansible Galaxy is not needed then, and the collections fit the ansible-core that the release was made for.
     """
-    name = hashlib.sha256(f"{requirement} {python} {COLLECTIONS} {PARTS}".encode()).hexdigest()[:12]
+    name = hashlib.sha256(f"{requirement} {python} {names} {PARTS}".encode()).hexdigest()[:12]
     folder = BUILD / "companions" / f"ansible-{name}"
     with locked("companions"):
         if not folder.is_dir():
@@ -40,23 +44,23 @@ def collections(python: Path, requirement: str, log: TextIO) -> Path:
                 command = [*pip, "--only-binary", ":all:", "--dest", scratch, requirement]
                 subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
                 made = Path(scratch) / "made"
-                _unpack(next(Path(scratch).glob("*.whl")), made)
+                _unpack(next(Path(scratch).glob("*.whl")), made, names)
                 made.rename(folder)
     return folder / "ansible_collections"
 
 
-def _unpack(wheel: Path, folder: Path) -> None:
-    wanted = tuple(f"ansible_collections/{name}/{part}" for name in COLLECTIONS for part in PARTS)
+def _unpack(wheel: Path, folder: Path, names: tuple[str, ...]) -> None:
+    wanted = tuple(f"ansible_collections/{name}/{part}" for name in names for part in PARTS)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder, [name for name in archive.namelist() if name.startswith(wanted)])
-    for name in COLLECTIONS:
+    for name in names:
         if not (folder / "ansible_collections" / name / "MANIFEST.json").is_file():
             raise OSError(f"{wheel.name} has no collection {name}")
 
 
-def link(place: Path, found: Path) -> None:
+def link(place: Path, found: Path, names: tuple[str, ...] = COLLECTIONS) -> None:
     """Puts the collections found beside the one that lies in the folder `place`, also called `ansible_collections`."""
-    for name in COLLECTIONS:
+    for name in names:
         target = place / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)

@@ -45,8 +45,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dict with C(problems), a list of texts, and C(digests), one for each database. Where there are problems there are
-      no digests.
+    - A dict with C(problems), a list of texts, and C(digests), one for each database. Where there are problems
+      there are no digests.
   type: dict
 """
 

@@ -63,8 +63,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A dict with C(problems), a list of texts; C(runs), the manifest options of the module for each database; and
-      C(overrides), the roles with O(pg_access.reconcile.pg_role_reconcile#module:roles[].privilege_reconciliation).
+    - A dict with C(problems), a list of texts, and C(runs), the manifest options of the module for each database.
   type: dict
 """
 

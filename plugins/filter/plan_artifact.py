@@ -11,8 +11,8 @@ name: plan_artifact
 short_description: What is kept of plans for their approval
 version_added: 0.1.0
 description:
-  - For the role P(pg_access.reconcile.reconcile#role) itself. Makes of results what the artifact C(reconcile_approved) has
-    of a host.
+  - For the role P(pg_access.reconcile.reconcile#role) itself. Makes of results what the artifact C(reconcile_approved)
+    has of a host.
 author:
   - The pg_access.reconcile authors (@pg-access)
 options:

@@ -179,8 +179,11 @@ not_exported:
       description:
         - V(password) passwords are never exported. Told only where the login may see who has one. A role without login
           whose password this collection set comes as external, because without its password a run would take it away.
+        - V(password_records) this login may not see which roles without login have a password that this collection set. A
+          run by a login that may takes such a password away, so export as one that may, or give it in C(passwords).
         - V(database_setting) a manifest has no settings for one database (ALTER ROLE ... IN DATABASE).
-        - V(secret) a comment or setting that holds a secret of this run, or a setting that most likely is one by its name.
+        - V(secret) a comment or setting that holds a secret of this run or looks as if one was in it, or a setting that most
+          likely is one by its name.
           Of a role's settings none is exported then, because a run would reset those that are left out.
         - V(unknown_setting) a setting that this server does not know, or does not show to the login. None is exported.
         - V(text) a text that a manifest cannot hold, such as a template.
@@ -188,7 +191,10 @@ not_exported:
         - V(name) a name that a manifest cannot hold. Such a role stands in C(scope.ignore_roles); a schema in which a rule
           would need such a name is left out as a whole.
         - V(dangling_grantee) an ACL entry whose grantee no longer exists.
-        - V(owner_privileges) privileges that an owner has taken from itself. A run never touches an owner's privileges.
+        - V(owner_privileges) privileges that an owner has taken from itself, or has given to itself on single columns. A run
+          never touches an owner's privileges.
+        - V(provider) memberships in each other of roles that PostgreSQL or a managed service made.
+        - V(automatic_membership) what a role got by making others.
         - V(uncovered_type) privileges on the row type of a table, an array or a multirange.
         - V(untrusted_language) an ACL on a language that takes no grants.
         - V(unknown_kind), V(unknown_privilege) something that this version of the collection does not know.

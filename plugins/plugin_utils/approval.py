@@ -4,7 +4,7 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""The artifact of a plan: what it holds, and as a later job finds it, the digests that were approved or what is wrong."""
+"""The artifact of a plan: what it holds, and in a later job the digests that were approved, or what is wrong."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ class Approval(NamedTuple):
 
 
 def artifact_of(results: Sequence[Mapping[str, Any]]) -> Dict[str, Dict[str, Any]]:
-    """What is kept of plans for whoever approves them, by database. ``summary.managed`` stays out: AWX repeats an artifact
-    in every later job, and that list is as long as the database is large.
+    """What is kept of plans for whoever approves them, by database.
+
+    ``summary.managed`` stays out: AWX repeats an artifact in every later job, and that list is as long as the database
+    is large.
     """
     return {
         result["server"]["database"]: {

@@ -27,13 +27,10 @@ Sections = Dict[str, Any]
 
 
 class Runs(NamedTuple):
-    """``runs``: the module's arguments of each database's run. ``overrides``: the roles with a reconciliation of their
-    own, which every database has to know as soon as they exist.
-    """
+    """``runs``: the module's arguments of each database's run."""
 
     problems: List[str]
     runs: List[Sections]
-    overrides: List[str]
 
 
 def arranged(
@@ -43,8 +40,8 @@ def arranged(
     """The runs of a call of the role.
 
     ``parts``: ``reconcile_manifest``, the manifests in ``reconcile_databases``, then the contents of all files.
-    ``counts``: how many of the files belong to ``reconcile_manifest``, and to each database. ``names``: of the databases;
-    none where the call is about one that has no name here. The rest as for ``runs_of``.
+    ``counts``: how many of the files belong to ``reconcile_manifest``, and to each database. ``names``: of the
+    databases; none where the call is about one that has no name here. The rest as for ``runs_of``.
     """
     own, files = list(parts[: len(names) + 1]), list(parts[len(names) + 1 :])
     wholes = []
@@ -59,10 +56,10 @@ def arranged(
         by_name = dict(zip(names, wholes[1:]))
         made = runs_of(wholes[0], by_name, assumed=assumed, passwords=passwords, created=created, drops=drops)
         problems += _contradictions(wholes[0], by_name)
-        return Runs([*problems, *made.problems], made.runs, made.overrides)
+        return Runs([*problems, *made.problems], made.runs)
     run = wholes[0]
     given = {"assume_roles": list(assumed), "passwords": passwords}
-    return Runs(problems, [{**run, **{name: value for name, value in given.items() if value}}], [])
+    return Runs(problems, [{**run, **{name: value for name, value in given.items() if value}}])
 
 
 def _contradictions(shared: Mapping[str, Any], databases: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -103,7 +100,7 @@ def composed(parts: Sequence[Any], where: str) -> Runs:
     for found in values.values():
         if len(found) > 1:
             problems.append(f"{where} give different values of default_owner or role_pattern: {', '.join(found)}")
-    return Runs(problems, [sections], [])
+    return Runs(problems, [sections])
 
 
 def _joined(left: Mapping[str, Any], right: Mapping[str, Any]) -> Sections:
@@ -159,18 +156,16 @@ def runs_of(
             others.difference_update(kept)
             if kept:
                 # What the override keeps it keeps in every database.
-                kept_roles = [
-                    {"name": name, "external": True, "privilege_reconciliation": "additive"} for name in kept
-                ]
+                kept_roles = [{"name": name, "external": True, "privilege_reconciliation": "additive"} for name in kept]
                 own["roles"] = [*kept_roles, *_list(own.get("roles"))]
             if emptied:
                 own["scope"] = _joined(_mapping(own.get("scope")), {"ignore_roles": emptied})
-        own["assume_roles"] = sorted(others.union(assumed) - place.generated)
+        own["assume_roles"] = sorted(others.union(assumed))
         sent = _passwords(passwords, place, others, first=number == 0)
         if sent is not None:
             own["passwords"] = sent
         runs.append(own)
-    return Runs(problems, runs, overrides)
+    return Runs(problems, runs)
 
 
 def _for_all(shared: Mapping[str, Any]) -> Sections:
@@ -205,7 +200,7 @@ def _generated(sections: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterat
                 yield filled(own, schema["name"], profile)
 
 
-# ---- what stands in the wrong place ------------------------------------------------------------------------------------
+# ---- what stands in the wrong place ----------------------------------------------------------------------------------
 
 
 def _misplaced(shared: Mapping[str, Any], places: Sequence[_Place]) -> Iterator[str]:
@@ -225,8 +220,8 @@ def _misplaced(shared: Mapping[str, Any], places: Sequence[_Place]) -> Iterator[
             group = item.get("role")
             if isinstance(group, str) and group not in place.generated:
                 yield (
-                    f"memberships[{number}] in {place.where}: {group} is not generated there. Members of declared groups"
-                    " stand in reconcile_manifest, those of a generated one in the manifest that generates it"
+                    f"memberships[{number}] in {place.where}: {group} is not generated there. Members of declared"
+                    " groups stand in reconcile_manifest, those of a generated one in the manifest that generates it"
                 )
 
 
@@ -268,13 +263,13 @@ def _generated_twice(places: Sequence[_Place]) -> Iterator[str]:
         for name in sorted(place.generated):
             if name in seen:
                 yield (
-                    f"{name} is generated in {seen[name]} and in {place.where}, and is one role of the cluster: give one"
-                    " of them another role_pattern"
+                    f"{name} is generated in {seen[name]} and in {place.where}, and is one role of the cluster: give"
+                    " one of them another role_pattern"
                 )
             seen.setdefault(name, place.where)
 
 
-# ---- raw values --------------------------------------------------------------------------------------------------------
+# ---- raw values ------------------------------------------------------------------------------------------------------
 
 
 def _list(value: Any) -> List[Any]:

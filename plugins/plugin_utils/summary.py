@@ -87,8 +87,8 @@ def _backlog(now: Mapping[str, int], before: Optional[Mapping[str, int]]) -> Ite
         trend = ""
         if before is not None:
             earlier = before.get(role, 0)
-            change = "as many" if earlier == count else f"{abs(earlier - count)} {'fewer' if count < earlier else 'more'}"
-            trend = f" ({change} than before)" if change != "as many" else " (as before)"
+            word = "fewer" if count < earlier else "more"
+            trend = " (as before)" if count == earlier else f" ({abs(earlier - count)} {word} than before)"
         yield f"backlog: {count} undeclared privilege{'' if count == 1 else 's'} kept for {role}{trend}"
     for role, count in _ranked(before or {}):
         if count and role not in now:
@@ -103,11 +103,11 @@ def _earlier(previous: Any, database: str) -> Optional[Dict[str, int]]:
     """The backlog by role in an earlier result: alone, or by database; whole, or only its summary."""
     if not isinstance(previous, Mapping):
         return None
-    found = previous
+    found: Any = previous
     if "suppressed_revokes" not in found and "summary" not in found:
         found = found.get(database)
-        if not isinstance(found, Mapping):
-            return None
+    if not isinstance(found, Mapping):
+        return None
     server = found.get("server")
     if isinstance(server, Mapping) and server.get("database") != database:
         return None

@@ -239,6 +239,81 @@ def test_a_secret_of_the_run_in_a_comment_stays_out(db: Database) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("app.pwd", "x"), ("app.service_role_key", "x"), ("app.jwt", "x"), ("x.passphrase", "x"), ("app.auth_tokens", "x"),
+        ("app.url", "postgres://app:hunter2@db/erp"), ("app.cfg", '{"password": "x"}'), ("app.dsn", "host=db"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_seems_to_hold_a_secret_stays_out(db: Database, name: str, value: str) -> None:
+    db.sql(SETUP)
+    db.sql(f"ALTER ROLE app SET {name} = '{value}'; ALTER ROLE app SET app.colour = 'red'")
+    result = db.run_export()
+    assert {"name": "app", "login": True} in result["manifest"]["roles"]
+    assert [(item["kind"], item["reason"]) for item in result["not_exported"]] == [("config", "secret")]
+
+
+def test_a_setting_about_a_secret_is_none(db: Database) -> None:
+    db.sql(SETUP)
+    db.sql("ALTER ROLE app SET app.token_ttl = '60'; ALTER ROLE app SET app.monkey = 'x'")
+    assert {"app.monkey": "x", "app.token_ttl": "60"} in [
+        role.get("config") for role in db.run_export()["manifest"]["roles"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "comment", ["SCRAM-SHA-256$4096:c2FsdA==$a:b", "was md5" + "0" * 32, "see postgres://u:pw@h/db"]
+)
+def test_a_comment_that_seems_to_hold_a_secret_stays_out(db: Database, comment: str) -> None:
+    db.sql(SETUP)
+    db.sql(f"COMMENT ON ROLE app IS '{comment}'")
+    result = db.run_export()
+    assert comment not in str(result)
+    assert [(item["kind"], item["reason"]) for item in result["not_exported"]] == [("comment", "secret")]
+
+
+def test_a_reader_that_cannot_see_whose_password_we_set_says_so(db: Database) -> None:
+    """A run by somebody who can takes the password of a role without login away."""
+    db.sql("CREATE ROLE reader LOGIN")
+    db.converge({"roles": [{"name": "reader", "login": True}, {"name": "npw", "login": False, "password": "hush-hush-hush"}]},
+                fingerprint_key="k" * 20)  # fmt: skip
+    assert {"name": "npw", "external": True} in db.run_export()["manifest"]["roles"]
+    (item,) = [one for one in db.run_export(login_user="reader")["not_exported"] if one["role"] is None]
+    assert item["reason"] == "password_records"
+
+
+# ---- what is asked for
+
+
+@pytest.mark.parametrize("option", ["schemas", "roles"])
+def test_a_pattern_that_matches_nothing_leaves_the_file_alone(db: Database, tmp_path: Path, option: str) -> None:
+    db.sql(SETUP)
+    file = tmp_path / "access.yml"
+    assert db.run_export(dest=str(file)).changed
+    before = file.read_text()
+    result = db.run_export(dest=str(file), **{option: ["nosuch", "pg_cat*log"]})
+    assert (result.error_code, result["problems"][0]["path"]) == ("object_missing", option)
+    assert file.read_text() == before
+    good = {"schemas": "s", "roles": "app"}[option]
+    (warning,) = db.run_export(**{option: [good, "nosuch"]}).warnings
+    assert f"{option}[1]" in warning
+
+
+@pytest.mark.parametrize(("option", "value"), [("mode", "zzz"), ("owner", "nosuchuser"), ("group", "nosuchgroup")])
+def test_attributes_that_no_file_can_have_are_found_before_there_is_one(
+    db: Database, tmp_path: Path, option: str, value: str
+) -> None:
+    db.sql(SETUP)
+    file = tmp_path / "access.yml"
+    for check in (True, False):
+        result = db.run_export(dest=str(file), check=check, **{option: value})
+        assert (result.error_code, result["problems"][0]["path"]) == ("manifest_invalid", option)
+    assert not file.exists()
+    for fine in ("0640", "u=rw,g=r", "640"):
+        assert not db.run_export(dest=str(file), mode=fine, owner="root").failed
+
+
 def test_a_result_that_is_too_large_leaves_the_manifest_to_the_file(db: Database, tmp_path: Path) -> None:
     db.sql("CREATE ROLE app; CREATE SCHEMA s")
     tables(db, "s", 6000)

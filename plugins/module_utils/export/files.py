@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import re
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from ..failure import Failure
 from ..problems import Problem
@@ -20,7 +22,28 @@ from ..script_files import Draft
 #: What is shown in the place of a file that somebody may have written passwords into.
 _HIDDEN = "(not shown: it may hold a password)\n"
 
+#: A mode as Ansible takes it.
+_MODE = re.compile(r"(?:0o?)?[0-7]{3,4}|[ugoa]*(?:[-+=][rwxXstugo]*)+(?:,[ugoa]*(?:[-+=][rwxXstugo]*)+)*")
+
+_WHO = {"owner": "user", "group": "group"}
+
 _PASSWORD = re.compile(rb"passw", re.IGNORECASE)
+
+
+def attribute_problems(params: Mapping[str, Any]) -> List[Problem]:
+    """What is wrong with the common file options, before the file is there and only lacks its attributes."""
+    problems: List[Problem] = []
+    for name, known in (("owner", pwd.getpwnam), ("group", grp.getgrnam)):
+        value = params.get(name)
+        if value and not str(value).isdigit():
+            try:
+                known(str(value))
+            except (KeyError, ValueError):
+                problems.append(Problem(path=name, message=f"there is no {_WHO[name]} {value!r} where the module runs"))
+    mode = params.get("mode")
+    if mode is not None and not _MODE.fullmatch(str(mode)):
+        problems.append(Problem(path="mode", message=f"{mode!r} is neither an octal nor a symbolic mode"))
+    return problems
 
 
 class Before(NamedTuple):

@@ -22,7 +22,7 @@ from .extras import Choice, Extras
 from .grants import Grants, Said
 from .model import Flat, Inventory, Skipped
 from .names import Roles, fits, matches, role_name
-from .roles import Attributes, membership_entries
+from .roles import Attributes, membership_entries, unread_records
 
 
 def flat_manifest(state: State, extras: Extras, choice: Choice, leaks: Callable[[str], bool]) -> Flat:
@@ -133,6 +133,8 @@ class _Export:
         attributes = Attributes(self._state, self._extras, self._leaks)
         entries = [attributes.entry(role, external) for role, external in self._roles.declared()]
         self._skipped += attributes.skipped
+        if attributes.without_login:
+            self._skipped += unread_records(self._state)
         for oid in sorted(self._roles.unspeakable):
             what = "a name that a manifest cannot hold; scope.ignore_roles keeps runs away from the role"
             self._skipped.append(Skipped("role", role_name(self._state, oid), None, what, "name"))

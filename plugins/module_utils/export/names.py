@@ -54,6 +54,11 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
+def any_matches(names: Iterable[str], pattern: str) -> bool:
+    """Whether one of these names matches a pattern."""
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
 class Roles:
     """The roles as an export sees them, and which of them it has named so far."""
 

@@ -16,10 +16,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from ..manifest.model import INFINITY, Instant
 from ..manifest.settings import declared, elements, fold, holds, is_custom, parameter_name, shown
 from ..manifest.texts import Refused
+from ..masking import passwords_in_address
 from ..policy import ATTRIBUTE_DEFAULTS
 from ..privileges import is_predefined
 from ..setting_checks import can_be_set
 from ..state import Membership, Role, State
+from ..store import SCHEMA, TABLE
 from .extras import Extras
 from .model import Skipped
 from .names import Roles, fits
@@ -29,8 +31,22 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 #: So many roles are named in one item.
 _NAMED = 5
 
-#: Settings of extensions and applications that most likely hold a secret, by their names.
-_SECRET = re.compile(r"secret|passw|token|credential|(?:private|api|encryption|access|signing)[._]?key", re.IGNORECASE)
+#: Words in the names of settings of extensions and applications that most likely hold a secret. The last word may say
+#: that it is something about one.
+_SECRET_WORD = re.compile(
+    r"(?:^|[._-])(?:\w*secret|\w*passw\w*|pwd|pass|passphrase|\w*tokens?|credentials?|(?:\w*_|api|private)?keys?|jwt|hmac|aes|dsn)(?:[._-]|$)",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"[._-](?:ttl|id|name|length|size|limit|timeout|lifetime|age|expiry|encryption|enabled)$", re.IGNORECASE
+)
+
+#: Texts that are a secret or hold one, whatever they are called: a verifier, a password behind its name.
+_SECRET_TEXT = re.compile(
+    r"SCRAM-SHA-256\$|\bmd5[0-9a-f]{32}\b|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|\b(?:passw(?:or)?d|pwd|secret)[\"']?\s*[:=]\s*\S",
+    re.IGNORECASE,
+)
 
 
 class Attributes:
@@ -41,9 +57,13 @@ class Attributes:
         self._extras = extras
         self._leaks = leaks
         self.skipped: List[Skipped] = []
+        #: Whether a role without login is among those that a run with the manifest looks after.
+        self.without_login = False
 
     def entry(self, role: Role, external: bool) -> Dict[str, Any]:
         """One role. One whose attributes no manifest can hold comes as external, too."""
+        if not role.login and not external:
+            self.without_login = True
         if external or not self._expressible(role):
             return {"name": role.name, "external": True}
         entry: Dict[str, Any] = {"name": role.name}
@@ -82,8 +102,8 @@ class Attributes:
     def _comment(self, role: Role) -> Optional[str]:
         if not role.comment:
             return None
-        if self._leaks(role.comment):
-            self._skip("comment", role, "a comment with a secret of this run in it", "secret")
+        if self._leaks(role.comment) or _holds_secret(role.comment):
+            self._skip("comment", role, "a comment in which a secret seems to be", "secret")
             return None
         if not fits(role.comment, "comment"):
             self._skip("comment", role, "a comment that a manifest cannot hold", "text")
@@ -104,7 +124,8 @@ class Attributes:
         return dict(sorted(found.items()))
 
     def _setting_refused(self, name: str, value: str) -> Optional[str]:
-        if (is_custom(name) and _SECRET.search(name)) or self._leaks(value):
+        secret_name = is_custom(name) and _SECRET_WORD.search(name) and not _ABOUT.search(name)
+        if secret_name or self._leaks(value) or _holds_secret(value):
             return "secret"
         try:
             key = parameter_name(name)
@@ -124,6 +145,11 @@ class Attributes:
                 self._skip("config", role, what, "database_setting")
 
 
+def _holds_secret(text: str) -> bool:
+    """Whether a text looks as if a password, a verifier or a private key was in it."""
+    return bool(_SECRET_TEXT.search(text)) or any(passwords_in_address(text))
+
+
 def written(instant: Instant) -> Optional[str]:
     """A point in time as ISO 8601 in UTC; None where it lies outside the years 1 to 9999."""
     if not isinstance(instant, int):
@@ -133,6 +159,18 @@ def written(instant: Instant) -> Optional[str]:
     except OverflowError:
         return None
     return moment.isoformat() + "Z"
+
+
+def unread_records(state: State) -> List[Skipped]:
+    """The item that says that nobody knows which roles without login have a password that this collection set."""
+    table = state.passwords.table
+    if not table.table or table.readable or table.faults:
+        return []
+    what = (
+        "whether roles without login have a password that this collection set: this login may not read"
+        f" {SCHEMA}.{TABLE}; a run by a login that may takes such a password away"
+    )
+    return [Skipped("password", None, None, what, "password_records")]
 
 
 def membership_entries(state: State, roles: Roles) -> Tuple[List[Dict[str, Any]], List[Skipped]]:

@@ -14,12 +14,14 @@ from typing import Any, Dict, List, Mapping, Tuple
 from ansible.module_utils.basic import FILE_COMMON_ARGUMENTS
 
 from ..connection import CONNECTION_OPTIONS, address, connect, require_psycopg
+from ..failure import of_problems
 from ..interruption import Signals
 from ..manifest.spec import CONNECTION_NAMES, ansible_options
 from ..manifest.texts import show
 from ..manifest.validate import Judge, Suggester
 from ..masking import leaves
 from ..module import Module, run
+from ..privileges import is_system_schema
 from ..problems import ManifestInvalid, Problem
 from ..report.result import names_of
 from ..state import State
@@ -27,6 +29,7 @@ from ..transaction import Settings, begin, ending
 from .extras import Choice
 from .flat import flat_manifest
 from .model import Flat
+from .names import any_matches
 from .options import EXPORT_OPTIONS
 from .reading import prove, read
 from .roles import counts
@@ -80,7 +83,9 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
     dest = None if "dest" in {problem.path for problem in wrong} else params["dest"] or None
     if dest:
         from ..script_files import file_problems
+        from .files import attribute_problems
 
+        wrong += attribute_problems(params)
         wrong += file_problems({"dest": dest}, [(name, params[name]) for name in ("ssl_key", "ssl_cert", "ca_cert")])
     if params["suggest_min_schemas"] < 2:
         text = f"{params['suggest_min_schemas']} is less than 2: a shape in one schema is no pattern"
@@ -100,6 +105,7 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
             begin(connection, Settings(check_mode=True, session_role=params["session_role"] or None))
             state, extras = read(connection)
             module.vouch(lambda: names_of(state))
+            _look_for(state, choice, module)
             flat = flat_manifest(state, extras, choice, module.leaks)
             manifest, flat_roles = _suggested(flat, params)
             prove(connection, manifest)
@@ -117,6 +123,25 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
         if module._diff:
             result["diff"] = [written["diff"]]
     return fitting(module, result, dest)
+
+
+def _look_for(state: State, choice: Choice, module: Module) -> None:
+    """Warn of patterns that nothing matches. Raises Failure where none of an option does: a typo must not make an
+    export of nothing, and overwrite a good one with it.
+    """
+    schemas = [schema.name for schema in state.schemas.values() if not is_system_schema(schema.name)]
+    present = {"schemas": schemas, "roles": [role.name for role in state.roles.values()]}
+    problems: List[Problem] = []
+    for option, what in (("schemas", "schema"), ("roles", "role")):
+        patterns = getattr(choice, option) or ()
+        idle = [f"{option}[{number}]" for number, one in enumerate(patterns) if not any_matches(present[option], one)]
+        if idle and len(idle) == len(patterns):
+            listed = ", ".join(map(show, patterns))
+            problems.append(Problem(path=option, message=f"no {what} matches {listed}", code="object_missing"))
+        elif idle:
+            module.warn(f"{module.where}no {what} matches {', '.join(idle)}")
+    if problems:
+        raise of_problems(problems)
 
 
 def _suggested(flat: Flat, params: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[Dict[str, Any]]]:

@@ -73,15 +73,15 @@ class _Affected:
 
     def created(self, change: CreateRole) -> None:
         self.item(change.role.name)["created"] = True
-        self._attributes(change.role.name, {**change.attributes, "inherit": None}, {})
+        self._attributes(change.role.name, change.attributes, _POWERS)
 
     def altered(self, change: AlterRole) -> None:
-        self._attributes(change.role.name, change.attributes, change.before)
+        self._attributes(change.role.name, change.attributes, (*_POWERS, "inherit"))
 
-    def _attributes(self, role: str, after: Mapping[str, Any], before: Mapping[str, Value]) -> None:
-        for name in (*_POWERS, "inherit"):
-            if isinstance(after.get(name), bool) and after[name] is not before.get(name, False):
-                self.name(role, "gains" if after[name] else "loses", "attributes", name.upper())
+    def _attributes(self, role: str, changed: Mapping[str, Value], powers: Iterable[str]) -> None:
+        for name in powers:
+            if name in changed:
+                self.name(role, "gains" if changed[name] else "loses", "attributes", name.upper())
 
     def member_added(self, change: AddMember) -> None:
         if not change.exists:

@@ -193,16 +193,16 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
 
         suppressed = suppressed_items(plan.suppressed, brief=brief)
         withheld = withheld_items(plan.withheld, brief=brief)
-    told: Dict[str, Any] = {}
-    if run.explained is not None:
-        from .explained import explained_items
-
-        told["explain"] = explained_items(run.explained, brief=brief)
     affected: List[Dict[str, Any]] = []
     if plan.changes:
         from .affected import affected_roles
 
         affected = affected_roles(plan.changes)
+    told: Dict[str, Any] = {}
+    if run.explained is not None:
+        from .explained import explained_items
+
+        told["explain"] = explained_items(run.explained, brief=brief)
     return {
         **told,
         "changed": bool(run.sql),

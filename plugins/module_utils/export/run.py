@@ -191,7 +191,8 @@ def fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]
     if not dest:
         module.warn(f"{module.where}the result has {size} characters, and AWX drops those over 700,000: use dest")
         return result
-    module.warn(f"{module.where}the manifest is too large for a result (and for AWX): it is in {dest} alone")
+    place = f"it would be in {dest} alone, without check mode" if module.check_mode else f"it is in {dest} alone"
+    module.warn(f"{module.where}the manifest is too large for a result (and for AWX): {place}")
     result = {**result, "manifest": {}, "yaml": "", "diff": [], "truncated": True}
     lists = ("not_exported", "flat_roles")
     while len(json.dumps(result)) > LARGEST_RESULT and any(result[name] for name in lists):

@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from playbooks import Bench, Run, bench, leak, made_up, say
+from playbooks import INTEGRATION, Bench, Run, bench, leak, made_up, say
 
 HERE = Path(__file__).resolve().parent
 
@@ -39,6 +39,7 @@ def main() -> None:
         planned(made, path, told)
         applied(made, path, told)
         refused(made)
+        shown(made)
 
 
 def play(made: Bench, path: Path, *words: str, check: bool = True) -> Run:
@@ -103,6 +104,19 @@ def refused(made: Bench) -> None:
         assert failed.status and "reconcile_report must be an absolute path" in failed.output, failed.output[-2000:]
     rows: Any = made.sql("SELECT has_table_privilege('shop_reader', 'stock.items', 'SELECT')", database="shop")
     assert rows == [(False,)]
+
+
+def shown(made: Bench) -> None:
+    """The example of the documentation's page."""
+    text = (INTEGRATION.parents[1] / "docs" / "report.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```yaml\n(# report\.yml\n.*?)^```", text, re.M | re.S)
+    made.sql("CREATE ROLE access_admin SUPERUSER LOGIN", "CREATE DATABASE shown")
+    here = block.replace("db.example.com", str(made.server.socket_directory)).replace("_database: shop", "_database: shown")
+    made.environment["PGPORT"] = str(made.server.port)
+    example = made.write("report.yml", here)
+    runs = [made.play(example, *words) for words in (["--check"], [], [])]
+    assert [changed(run) > 0 for run in runs] == [True, True, True] and changed(made.play(example)) == 0
+    assert "There was nothing to do." in made.path("shop.html").read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tests use beside Ansible and PostgreSQL: other collections, and the programs `pass`, PgBouncer and Chromium."""
+"""What the tests use beside Ansible and PostgreSQL: other collections, and programs such as `pass` and Chromium."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def pgbouncer(log: TextIO) -> tuple[Path | None, str]:
 
 def chromium(log: TextIO) -> tuple[Path | None, str]:
     """The program Chromium without a window, or why there is none. Debian's package with all that it needs and that is
-    not installed is unpacked below `.build`, and a font: it is never one that happens to be installed, whose fonts and
-    version would decide what the tests see.
+    not installed is unpacked below `.build`, and a font. Never one that happens to be installed: its version and fonts
+    would decide what the tests see.
     """
     folder = BUILD / "companions" / "chromium"
     program = folder / "usr" / "lib" / "chromium" / "chromium-headless-shell"
@@ -135,7 +135,13 @@ def _fetch_with_everything(names: tuple[str, ...], folder: Path, log: TextIO) ->
 
         def run(*command: str) -> str:
             done = subprocess.run(
-                command, check=True, cwd=scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True
+                command,
+                check=True,
+                cwd=scratch,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
             )
             log.write(done.stdout)
             return done.stdout

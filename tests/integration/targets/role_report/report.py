@@ -111,7 +111,9 @@ def shown(made: Bench) -> None:
     text = (INTEGRATION.parents[1] / "docs" / "report.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```yaml\n(# report\.yml\n.*?)^```", text, re.M | re.S)
     made.sql("CREATE ROLE access_admin SUPERUSER LOGIN", "CREATE DATABASE shown")
-    here = block.replace("db.example.com", str(made.server.socket_directory)).replace("_database: shop", "_database: shown")
+    here = block.replace("db.example.com", str(made.server.socket_directory)).replace(
+        "_database: shop", "_database: shown"
+    )
     made.environment["PGPORT"] = str(made.server.port)
     example = made.write("report.yml", here)
     runs = [made.play(example, *words) for words in (["--check"], [], [])]

@@ -57,7 +57,7 @@ tbody tr:last-child > * { border-bottom: 0; }
 tbody + tbody tr:first-child > * { border-top: 1px solid var(--line); }
 .matrix th[scope=row], .matrix thead th:first-child { position: sticky; left: 0; background: var(--band); z-index: 1;
   border-right: 1px solid var(--line); }
-.matrix th { max-width: 16rem; min-width: 6rem; font-weight: 600; }
+.matrix th { max-width: 16rem; min-width: 8rem; font-weight: 600; }
 .matrix th[scope=row], .matrix thead th:first-child { min-width: 12rem; }
 .matrix thead th:first-child { z-index: 3; }
 .matrix td { min-width: 6.5rem; overflow-wrap: normal; }
@@ -114,7 +114,16 @@ tr.gained, tr.lost { color: inherit; }
 @media (max-width: 40rem) {
   body { font-size: 14px; }
   .plan { padding-inline-start: 2.6rem; }
-  .matrix th { max-width: 9rem; }
+  .matrix th { max-width: 9rem; min-width: 7rem; }
+  .why thead { display: none; }
+  .why, .why tbody, .why tr, .why td, .why th { display: block; }
+  .why td, .why td:first-child { min-width: 0; border: 0; padding-block: 0.1rem; }
+  .why td:first-child { font-weight: 600; padding-top: 0.5rem; }
+  .why td:last-child { color: var(--soft); padding-bottom: 0.5rem; }
+  .why tbody tr { border-bottom: 1px solid var(--line); }
+  .why tr.gained > td, .why tr.lost > td { box-shadow: none; }
+  .why tr.gained { box-shadow: inset 4px 0 var(--gain); }
+  .why tr.lost { box-shadow: inset 4px 0 var(--loss); }
   .matrix th[scope=row], .matrix thead th:first-child { min-width: 7.5rem; }
 }
 @media print {

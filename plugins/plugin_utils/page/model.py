@@ -121,10 +121,15 @@ class Access:
 
     # ---- the matrix
 
+    def _is_all(self, item: Item) -> bool:
+        """Whether an item about one object is about all that there is of its kind in its place."""
+        connected = item["object"]["type"] == "database" and item["objects"] == [self.database]
+        return bool(item["only"]) or connected
+
     def cells(self) -> Dict[str, Dict[str, Cell]]:
         """By role and schema what the role may there once the plan is done, but what everybody may through PUBLIC."""
         singles = (
-            {**(_whole(item) if item["only"] else item), "privilege": privilege}
+            {**(_whole(item) if self._is_all(item) else item), "privilege": privilege}
             for items in self.held.values()
             for item in items
             for privilege in item["privileges"]

@@ -225,6 +225,12 @@ def test_the_matrix_has_whole_parts_and_what_needs_set_role(shop: Dict[str, Any]
     }  # fmt: skip
     # The only table of a schema is all of them.
     assert cells["audit-reader"]["audit"]["table"] == {"SELECT": "all"}
+    # And so is the database, of which one is looked at.
+    world = World()
+    world.role("app", login=True)
+    world.database("app", "postgres", ("app", "CONNECT", "postgres"))
+    data = reports.data_of(world, {"roles": declared("app", login=True)})
+    assert Access(data).cells()["app"]["*"]["database"] == {"CONNECT": "all"}
     # What the plan takes is not there, nor does everybody's stand in every row.
     assert "intern_2019" not in cells and "function" not in cells["anna"]["sales"]
     assert cells["PUBLIC"]["sales"]["function"] == {"EXECUTE": "all"}

@@ -9,13 +9,17 @@ Files are read off the pages; only addresses are those of the test's server.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
+from typing import Any
 
+import yaml
 from playbooks import INTEGRATION, Bench, Run, bench, say
 
 ROOT = INTEGRATION.parents[1]
+README = (ROOT / "roles" / "reconcile" / "README.md").read_text(encoding="utf-8")
 HERE = Path(__file__).resolve().parent
 DATABASES = ("shop", "billing", "hr")
 
@@ -31,6 +35,7 @@ def main() -> None:
         assert files["docs/several-databases.md"] == ["cluster.yml", "access/billing.yml"], files
         assert files["docs/fleets.md"] == ["inventory.yml", "fleet.yml", "trend.yml"], files
         cluster(made)
+        examples(made)
         fleet(made)
         defaults(made)
 
@@ -67,6 +72,24 @@ def cluster(made: Bench) -> None:
     assert made.sql(question) == [(True,)]
 
 
+def examples(made: Bench) -> None:
+    """The filters' own examples, and the one of the README, one after the other in one play."""
+    tasks: list[Any] = []
+    for path in sorted((ROOT / "plugins" / "filter").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EXAMPLES":
+                tasks += yaml.safe_load(ast.literal_eval(node.value))
+    assert len(tasks) == 6, tasks
+    role = {"role": "pg_access.reconcile.reconcile", "reconcile_database": "shop", "reconcile_manifest": {"roles": []}}
+    block = re.search(r"^```yaml\n(- name: Say it where.*?)^```", README, re.M | re.S)
+    assert block, "the README no longer shows the filter"
+    play = {"hosts": "localhost", "gather_facts": False, "roles": [role], "tasks": [*tasks, *yaml.safe_load(block[1])]}
+    run = made.play(made.write("examples.yml", yaml.safe_dump([play], sort_keys=False)))
+    assert changed(run) == 0, run.output
+    said = run.output[run.output.index("TASK [Say what is wrong") :]
+    assert '"msg": []' in said and '"shop: nothing to do"' in run.output[run.output.index("TASK [Say it where") :]
+
+
 def fleet(made: Bench) -> None:
     """From the plan's artifact over its approval to the trend, as far as a machine can go."""
     made.environment.update(ANSIBLE_INVENTORY=str(made.folder / "inventory.yml"), ANSIBLE_SHOW_CUSTOM_STATS="true")
@@ -95,10 +118,7 @@ def fleet(made: Bench) -> None:
 
 def defaults(made: Bench) -> None:
     """One place for the connection options of both collections, of which the other need not be there."""
-    block = re.search(
-        r"^```yaml\n(- name: One connection for both collections\n.*?)^```",
-        (ROOT / "roles/reconcile/README.md").read_text(encoding="utf-8"), re.M | re.S,
-    )  # fmt: skip
+    block = re.search(r"^```yaml\n(- name: One connection for both collections\n.*?)^```", README, re.M | re.S)
     assert block, "the README no longer shows the group"
     for name in ("PGHOST", "PGUSER", "ANSIBLE_INVENTORY"):
         del made.environment[name]

@@ -149,7 +149,7 @@ def test_what_is_no_manifest_at_all_is_left_to_the_module() -> None:
 
 
 def test_files_belong_to_the_manifest_that_names_them() -> None:
-    parts = [
+    parts: List[Any] = [
         {"roles": [{"name": "a"}]},
         {},
         None,

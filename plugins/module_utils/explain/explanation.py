@@ -158,7 +158,8 @@ class Survey(NamedTuple):
 
 def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) -> Survey:
     """The access of all roles. Of PostgreSQL's predefined roles only those that somebody is a member of, or that hold
-    something. Costs what the explanation of one role costs, and some time for each way.
+    something. Costs what the explanation of one role costs, and some time for each way and membership: with 10,000
+    tables and 120 roles 0.3 s, after the 0.3 s that with_everything() takes.
     """
     plan, after = outcome.plan, outcome.after
     names = sorted({role.name for state in (before, after) for role in state.roles.values()})

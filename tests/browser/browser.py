@@ -26,7 +26,9 @@ PATIENCE = 60
 
 FONTS = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias><dir>{fonts}</dir><dir>/usr/share/fonts</dir><cachedir>{cache}</cachedir></fontconfig>
+<fontconfig>
+<alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+<dir>{fonts}</dir><dir>/usr/share/fonts</dir><cachedir>{cache}</cachedir></fontconfig>
 """
 
 

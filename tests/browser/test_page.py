@@ -49,7 +49,8 @@ CONTRAST = """
     const size = parseFloat(style.fontSize);
     const enough = size >= 24 || (size >= 18.66 && style.fontWeight >= 700) ? 3 : 4.5;
     looked += 1;
-    if ((a + 0.05) / (b + 0.05) < enough) poor.add(`${element.tagName}.${element.className.baseVal ?? element.className}: ${walker.currentNode.data.slice(0, 30)}`);
+    if ((a + 0.05) / (b + 0.05) >= enough) continue;
+    poor.add(`${element.tagName}.${element.className.baseVal ?? element.className}: ${walker.currentNode.data.slice(0, 30)}`);
   }
   return {looked, poor: [...poor]};
 })()

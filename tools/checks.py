@@ -282,6 +282,7 @@ def lint(job: Job) -> None:
                 "tests/fuzz",
                 "tests/bench",
                 "tests/awx",
+                "tests/browser",
                 "tests/runner",
                 "tests/packaging",
                 "tests/site",
@@ -433,6 +434,17 @@ def bench(job: Job) -> None:
     pytest(job, tools, "tests/bench")
 
 
+def browser(job: Job) -> None:
+    """The page of a report, in a headless Chromium."""
+    tools = job.environment("dev")
+    program, lacking = companions.chromium(job.log)
+    if lacking and not insisting():
+        raise Skipped(lacking)
+    if lacking:
+        raise Failed(lacking)
+    pytest(job, tools, "tests/browser", env={"RECONCILE_CHROMIUM": str(program)})
+
+
 def runner(job: Job) -> None:
     """Jobs with ansible-runner as AWX runs them, in an environment with what an execution environment has, no more."""
     tools = prepare_server(job, ALL_SERVERS[-1])
@@ -509,6 +521,7 @@ def parts() -> list[Part]:
         Part("demo-installed", 60, demo_installed),
         Part("bad-input", 60, bad_input),
         Part("bench", 60, bench),
+        Part("browser", 60, browser),
         Part("awx-newest", 120, awx),
         Part("awx-oldest", 90, awx),
         Part("ansible-lint", 60, ansible_lint),

@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tests use beside Ansible and PostgreSQL: other collections; the programs `pass`, PgBouncer and Chromium."""
+"""What the tests use beside Ansible and PostgreSQL: other collections, and programs such as `pass` and Chromium."""
 
 from __future__ import annotations
 
@@ -111,39 +111,66 @@ def pgbouncer(log: TextIO) -> tuple[Path | None, str]:
 
 
 def chromium(log: TextIO) -> tuple[Path | None, str]:
-    """A browser without a screen, or why there is none. Debian's package with the libraries that are not installed is
-    unpacked below `.build`; they lie in `usr/lib`, and some of them in folders there (`library_path`).
+    """The program Chromium without a window, or why there is none. Debian's package with all that it needs and that is
+    not installed is unpacked below `.build`, and a font. Never one that happens to be installed: its version and fonts
+    would decide what the tests see.
     """
-    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
-        if installed := shutil.which(name):
-            return Path(installed), ""
     folder = BUILD / "companions" / "chromium"
     program = folder / "usr" / "lib" / "chromium" / "chromium-headless-shell"
     with locked("companions"):
         if not program.is_file():
             if not shutil.which("apt-get") or not shutil.which("dpkg"):
-                return None, "Chromium is not installed, and there is no apt-get to fetch it"
+                return None, "there is no apt-get to fetch Chromium"
             try:
-                # The other package has what ICU knows of languages, without which the browser does not start.
-                _fetch_debian_package("chromium-headless-shell", folder, log, libraries=True, beside="chromium-common")
+                _fetch_with_everything(("chromium-headless-shell", "fonts-dejavu-core"), folder, log)
             except (OSError, subprocess.CalledProcessError) as error:
-                return None, f"Chromium is not installed, and could not be fetched: {error}"
+                return None, f"Chromium could not be fetched: {error}"
     return program, ""
 
 
 def library_path(program: Path) -> str:
-    """LD_LIBRARY_PATH of a program that was unpacked below `.build`; empty for an installed one."""
-    if BUILD not in program.parents:
-        return ""
+    """LD_LIBRARY_PATH of a program that was unpacked below `.build`."""
     libraries = next(parent for parent in program.parents if parent.name == "usr") / "lib"
     return os.pathsep.join(sorted({str(path.parent) for path in libraries.rglob("*.so*")}))
 
 
-def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bool = False, beside: str = "") -> None:
-    """Unpack a package into a folder, with `libraries` also those that it or they need and this machine lacks.
+def _fetch_with_everything(names: tuple[str, ...], folder: Path, log: TextIO) -> None:
+    """Unpack packages and all that apt-get would install with them."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
 
-    `beside` is another package for the same folder.
-    """
+        def run(*command: str) -> str:
+            done = subprocess.run(
+                command,
+                check=True,
+                cwd=scratch,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+            log.write(done.stdout)
+            return done.stdout
+
+        simulate = ("apt-get", "--simulate", "--no-install-recommends", "install", *names)
+        try:
+            told = run(*simulate)
+        except subprocess.CalledProcessError:
+            if os.geteuid() != 0:
+                raise
+            run("apt-get", "--quiet", "update")
+            told = run(*simulate)
+        # What is installed is left out, unless it is one of these themselves.
+        needed = dict.fromkeys((*re.findall(r"^Inst (\S+)", told, re.M), *names))
+        run("apt-get", "--quiet", "download", *needed)
+        for archive in sorted(Path(scratch).glob("*.deb")):
+            run("dpkg", "-x", archive.name, "made")
+        shutil.rmtree(folder, ignore_errors=True)
+        (Path(scratch) / "made").rename(folder)
+
+
+def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bool = False) -> None:
+    """Unpack a package into a folder, with `libraries` also those that it needs and this machine lacks."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
 
@@ -162,21 +189,11 @@ def _fetch_debian_package(name: str, folder: Path, log: TextIO, *, libraries: bo
             run("apt-get", "--quiet", "download", name)
         archive = next(Path(scratch).glob("*.deb")).name
         run("dpkg", "-x", archive, "made")
-        if beside:
-            run("apt-get", "--quiet", "download", beside)
-            run("dpkg", "-x", next(Path(scratch).glob(f"{beside}_*.deb")).name, "made")
-        known: set[str] = set()
-        fresh = [archive] if libraries else []
-        while fresh:
-            depends = "\n".join(ask("dpkg-deb", "-f", file, "Depends") for file in fresh)
-            needed = set(re.findall(r"(?:^|, )(lib[^\s,|:]*)", depends, re.M)) - known
-            states = {name: ask("dpkg-query", "-W", "-f", "${Status}", name) for name in needed}
-            missing = sorted(name for name, state in states.items() if " installed" not in state)
-            known |= needed
-            if missing:
-                run("apt-get", "--quiet", "download", *missing)
-            fresh = [next(Path(scratch).glob(f"{library}_*.deb")).name for library in missing]
-            for file in fresh:
-                run("dpkg", "-x", file, "made")
+        needed = re.findall(r"(?:^|, )(lib[^\s,|]*)", ask("dpkg-deb", "-f", archive, "Depends")) if libraries else []
+        for library in needed:
+            if " installed" in ask("dpkg-query", "-W", "-f", "${Status}", library):
+                continue
+            run("apt-get", "--quiet", "download", library)
+            run("dpkg", "-x", next(Path(scratch).glob(f"{library}_*.deb")).name, "made")
         shutil.rmtree(folder, ignore_errors=True)
         (Path(scratch) / "made").rename(folder)

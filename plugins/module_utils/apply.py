@@ -115,7 +115,7 @@ def _attempt(
 
             state = look_around(connection, policy, state, settings)
         everything = state
-        if settings.explain is not None:
+        if settings.explain is not None or settings.survey:
             from .explain.reading import with_everything
 
             everything = with_everything(connection, state, scope)
@@ -133,6 +133,11 @@ def _attempt(
             explained, problems = explanation(settings.explain, policy, everything, outcome, lookups)
             outcome = replace(outcome, problems=(*outcome.problems, *problems))
             run = replace(run, explained=explained)
+    if settings.survey and not outcome.problems:
+        with clock.stage("report"):
+            from .explain.explanation import survey
+
+            run = replace(run, survey=survey(policy, everything, outcome, lookups))
     if outcome.plan.changes or outcome.problems or done.sql or settings.plan_file or settings.undo_file:
         from .execution import carry_out
 

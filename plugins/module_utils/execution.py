@@ -128,7 +128,7 @@ def carry_out(
                 way_back.place()  # before the commit, so that nothing is committed without it
     elif settings.writes and not own and not settings.check_mode:
         scripts.write_undo()
-    return replace(begun, plan=plan, sql=tuple(sql), own=bool(own), warnings=tuple(warnings))
+    return replace(begun, plan=plan, sql=tuple(sql), own=bool(own), warnings=tuple(warnings), behind=tuple(composed))
 
 
 def _texts(composed: Iterable[Statement], *databases: Optional[str]) -> List[str]:

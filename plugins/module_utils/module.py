@@ -395,7 +395,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     file = None if "fingerprint_key_file" in mistyped else params["fingerprint_key_file"]
     key, problems = key_of(module.raw, file, os.environ)
     wrong += [*problems, *_out_of_range(params)]
-    files = {name: None if name in mistyped else params[name] for name in ("plan_file", "undo_file")}
+    files = {name: None if name in mistyped else params[name] for name in ("plan_file", "undo_file", "report_file")}
     others = ("fingerprint_key_file", "ssl_key", "ssl_cert", "ca_cert")
     given = [(name, None if name in mistyped else params[name]) for name in others]
     given += [("manifest_files", path) for path in params["manifest_files"] or () if isinstance(path, str)]
@@ -440,6 +440,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
             max_revokes=params["max_revokes"],
             plan_file=params["plan_file"] or None,
             undo_file=params["undo_file"] or None,
+            survey=bool(params["report_file"]),
             explain=None if params["explain"] is None else tuple(params["explain"]),
             where=where,
             leaks=module.leaks,
@@ -459,4 +460,10 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     result = result_of(run, options, facts=params["facts"], diff=module._diff)
     result["check_mode"] = module.check_mode
     module.vouch(lambda: leaves({name: result[name] for name in ("plan_digest", "server")}))
+    if params["report_file"]:
+        from .report.access import written
+
+        # After the commit nothing may fail any more.
+        for text in written(params["report_file"], run, options, policy, settings):
+            module.warn(f"{where}: {text}")
     return result

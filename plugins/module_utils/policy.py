@@ -57,7 +57,7 @@ class DesiredRole:
     """A declared role: from ``roles`` or generated from a profile.
 
     ``attributes`` holds only what the manifest gives (keys of ATTRIBUTE_DEFAULTS); nothing for an external role.
-    ``config`` None leaves the role's settings alone.
+    ``config`` None leaves the role's settings alone. ``profile`` and ``schema``: what it is generated from.
     """
 
     name: str
@@ -69,6 +69,8 @@ class DesiredRole:
     config: Optional[Config] = None
     attributes: Mapping[str, Union[bool, Instant]] = field(default_factory=dict)
     password: Optional[Password] = None
+    profile: Optional[str] = None
+    schema: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -371,6 +373,8 @@ def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: Report) -> 
             name=binding.role,
             source=binding.source,
             generated=True,
+            profile=binding.profile.name,
+            schema=binding.schema.name,
             config=_generated_config(binding),
             attributes={name: value for name, value in given.items() if value is not None},
         )

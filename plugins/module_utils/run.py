@@ -20,12 +20,15 @@ from .state import Server, State
 
 if TYPE_CHECKING:
     from .explain.answers import Explained
+    from .explain.explanation import Survey
+    from .statements.statement import Statement
 
 
 @dataclass(frozen=True)
 class Run:
     """What a run did or would do. ``own``: whether any of it is in the connected database. ``explained``: why the
-    roles that were asked for have what they have, None where nobody asked.
+    roles that were asked for have what they have, None where nobody asked; ``survey``: the same of all roles, and
+    ``behind`` the statements with their changes, both for a report.
     """
 
     plan: Plan
@@ -37,6 +40,8 @@ class Run:
     timings: Mapping[str, float] = field(default_factory=dict)
     own: bool = False
     explained: Optional[Tuple[Explained, ...]] = None
+    survey: Optional[Survey] = None
+    behind: Tuple[Statement, ...] = ()
 
 
 @dataclass

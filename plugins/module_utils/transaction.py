@@ -65,8 +65,8 @@ class Settings:
     fingerprint key is to be made. ``reconnect`` opens a second connection, after the first was lost, and ``connect_to``
     one to another database of the same server, by its name. ``seen`` is told the state, whatever becomes of the run.
     ``where`` is the server's address for people, and ``leaks`` tells whether a text holds a secret: both for the
-    scripts. ``explain``: roles to be explained, None where nobody asks. ``committing`` is called before a COMMIT;
-    ``resume`` when the run goes on after that of another database.
+    scripts. ``explain``: roles to be explained, None where nobody asks; ``survey``: all of them, for a report.
+    ``committing`` is called before a COMMIT; ``resume`` when the run goes on after that of another database.
     """
 
     check_mode: bool = False
@@ -83,6 +83,7 @@ class Settings:
     plan_file: Optional[str] = None
     undo_file: Optional[str] = None
     explain: Optional[Tuple[str, ...]] = None
+    survey: bool = False
     where: str = ""
     leaks: Callable[[str], bool] = lambda _text: False
     reconnect: Optional[Callable[[], Any]] = None

@@ -678,6 +678,15 @@ options:
       - It is written in check mode too. An apply puts it in its place just before the commit; one that fails leaves the
         file as it was, and so does a plan with nothing to do.
     type: path
+  report_file:
+    description:
+      - A file for the data of a report on everybody's access, as JSON, as an absolute path where the module runs. The filter
+        P(pg_access.reconcile.access_report#filter) makes a page of it, and the role P(pg_access.reconcile.reconcile#role)
+        does both where it is given C(reconcile_report).
+      - It has no limit that AWX sets to results, and no password in it. It is written in check mode too, with mode 0600,
+        at the end of a run that succeeded; that it cannot be written then is a warning. Writing it counts neither for C(changed)
+        nor for RV(plan_digest).
+    type: path
   explain:
     description:
       - 'Names of roles, V(PUBLIC) among them, to be explained: RV(explain) says what each of them has once the plan is

@@ -19,7 +19,7 @@ MANIFEST = "roles: [{name: a, login: true, member_of: [{name: g}]}, {name: g}]\n
 
 #: Only a plan with changes, or what somebody asked for, may load these.
 LATE = {
-    "authority", "difftext", "drops", "elsewhere", "execution", "explain", "explained", "export", "exported", "feasibility",
+    "access", "authority", "difftext", "drops", "elsewhere", "execution", "explain", "explained", "export", "exported", "feasibility",
     "files", "foreign", "grantors", "guards", "items", "locks", "password_sending", "protection", "script", "script_files",
     "sealed", "sessions", "statements", "undo",
     "verification", "waits", "yaml",
@@ -61,6 +61,7 @@ def test_what_is_asked_for_is_loaded(db: Database, tmp_path: Path) -> None:
     db.converge(MANIFEST)
     assert "script_files" in loaded(db, plan_file=str(tmp_path / "plan.sql")) & LATE
     assert {"explain", "explained"} <= loaded(db, explain=["a"]) & LATE
+    assert "access" in loaded(db, report_file=str(tmp_path / "access.json")) & LATE
 
 
 def test_a_native_file_loads_nothing_of_other_tools(db: Database, tmp_path: Path) -> None:

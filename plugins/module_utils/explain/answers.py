@@ -58,10 +58,11 @@ class Explained(NamedTuple):
     """The same answer for objects that are alike; in ``answer.column`` is none, ``columns`` has them.
 
     ``whole``: these are two or more, and all objects of their kind in the schema; without objects, all of the kind
-    anywhere.
+    anywhere. ``only``: it is one, and the only object of its kind in the schema.
     """
 
     answer: Answer
     objects: Tuple[Object, ...]
     columns: Tuple[str, ...] = ()
     whole: bool = False
+    only: bool = False

@@ -131,6 +131,49 @@ def explanation(
     return tuple(explain(asked, policy, before, after, plan, lookups, outcome.powers)), []
 
 
+class WayThrough(NamedTuple):
+    """A role that has what another one holds: by ``via``, which ends with that one, after SET ROLE ``set_role`` where
+    that is needed. ``plan``: what the plan does to the way.
+    """
+
+    role: str
+    via: Tuple[str, ...]
+    set_role: Optional[str]
+    plan: str
+
+
+class Survey(NamedTuple):
+    """All roles at once: what each holds by itself, its memberships, and the ways to what others hold. Put together
+    that is what an explanation of each role says, but it does not grow with roles times privileges.
+
+    ``after`` has the roles as the plan leaves them. ``held`` has what PUBLIC holds once, and ``ways`` no way to it:
+    everybody has that.
+    """
+
+    roles: Tuple[Asked, ...]
+    after: State
+    held: Tuple[Explained, ...]
+    ways: Tuple[WayThrough, ...]
+
+
+def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) -> Survey:
+    """The access of all roles. Of PostgreSQL's predefined roles only those that somebody is a member of, or that hold
+    something. Costs what the explanation of one role costs, and some time for each way and membership: with 10,000
+    tables and 120 roles 0.3 s, after the 0.3 s that with_everything() takes.
+    """
+    plan, after = outcome.plan, outcome.after
+    names = sorted({role.name for state in (before, after) for role in state.roles.values()})
+    asked, _problems = asked_roles([PUBLIC, *names], before, after, plan)
+    made = _Explanation(policy, before, after, plan, lookups)
+    forward = Forward(after, outcome.powers or Powers(after))
+    held = made.of(asked, things(before, after, plan, forward), alone=True)
+    ways = [way for role in asked for way in made.ways_of(role)]
+    used = {item.answer.role for item in held if item.answer.how != PREDEFINED} | {way.via[-1] for way in ways}
+    roles = [role for role in asked if role.name in used or not role.name.startswith("pg_")]
+    kept = {role.name for role in roles}
+    return Survey(tuple(roles), after, tuple(item for item in held if item.answer.role in kept), tuple(ways))
+
+
 class _Explanation:
     def __init__(self, policy: Policy, before: State, after: State, plan: Plan, lookups: Lookups) -> None:
         self._before = before
@@ -140,22 +183,47 @@ class _Explanation:
         self._new = Ways(after, Powers(after, plan.changes))
         self._found: Dict[Answer, List[Object]] = defaultdict(list)
 
-    def of(self, asked: Iterable[Asked], found: Sequence[Thing]) -> List[Explained]:
+    def of(self, asked: Iterable[Asked], found: Sequence[Thing], *, alone: bool = False) -> List[Explained]:
+        """``alone``: without what comes from other roles and PUBLIC."""
         roles = list(asked)
-        ways = [(role, self._old.of(role.before), self._new.of(role.after)) for role in roles]
-        for role, old, new in ways:
+        ways = [
+            (role, _alone(role.before), _alone(role.after))
+            if alone
+            else (role, self._old.of(role.before), self._new.of(role.after))
+            for role in roles
+        ]
+        # By role, whose ways lead to it: no object is looked at once for each role.
+        reached: Dict[int, List[int]] = defaultdict(list)
+        for number, (role, old, new) in enumerate(ways):
             self._as_superuser(role)
             self._memberships(role)
             self._predefined(role, old, new)
+            for oid in {**old, **new}:
+                reached[oid].append(number)
         for thing in found:
-            for role, old, new in ways:
-                self._ownership(thing, role, old, new)
+            owners = (thing.owner, thing.heir)
+            for number in sorted({number for oid in owners if oid is not None for number in reached.get(oid, ())}):
+                self._ownership(thing, *ways[number])
             for column in sorted({*thing.before, *thing.after}, key=lambda name: (name is not None, name or "")):
-                self._entries(thing, column, ways)
+                self._entries(thing, column, ways, reached)
         counts: Dict[Tuple[str, Optional[str]], int] = defaultdict(int)
         for thing in found:
             counts[thing.kind, thing.schema] += len(thing.objects)
         return self._in_order([role.name for role in roles], counts)
+
+    def ways_of(self, role: Asked) -> Iterator[WayThrough]:
+        """The ways to what other roles hold, but PUBLIC."""
+        old, new = self._old.of(role.before), self._new.of(role.after)
+        found = [
+            WayThrough(role.name, tuple(self._name(oid) for oid in way.path), self._set_role(way), plan)
+            for holder in {**old, **new}
+            if holder not in (PUBLIC_OID, role.before, role.after)
+            for way, plan in _sides(old.get(holder), new.get(holder))
+        ]
+        return iter(sorted(found, key=lambda way: (way.set_role is not None, len(way.via), way.via, way.plan)))
+
+    def _set_role(self, way: Way) -> Optional[str]:
+        return None if way.set_role is None else self._name(way.set_role)
 
     # ---- what ACLs say
 
@@ -164,18 +232,19 @@ class _Explanation:
         thing: Thing,
         column: Optional[str],
         ways: Sequence[Tuple[Asked, Mapping[int, Way], Mapping[int, Way]]],
+        reached: Mapping[int, Sequence[int]],
     ) -> None:
         was, is_ = thing.before.get(column, {}), thing.after.get(column, {})
         by_grantee: Dict[int, List[Row]] = defaultdict(list)
         for row in sorted({*was, *is_}):
             by_grantee[row[0]].append(row)
-        concerned = [way for way in ways if not by_grantee.keys().isdisjoint({**way[1], **way[2]})]
+        concerned = [ways[at] for at in sorted({at for grantee in by_grantee for at in reached.get(grantee, ())})]
         if not concerned:
             return
         for objects, grantees in self._reasons.parts(thing, column):
             for role, old, new in concerned:
-                for holder in sorted({**old, **new}):
-                    for row in by_grantee.get(holder, ()):
+                for holder in sorted(by_grantee.keys() & {**old, **new}.keys()):
+                    for row in by_grantee[holder]:
                         since = old.get(holder) if row in was else None
                         until = new.get(holder) if row in is_ else None
                         for way, plan in _sides(since, until):
@@ -221,8 +290,7 @@ class _Explanation:
         plan: str,
     ) -> Answer:
         via = tuple(self._name(oid) for oid in way.path)
-        set_role = None if way.set_role is None else self._name(way.set_role)
-        return Answer(role.name, *place, privilege, False, None, how, via, set_role, *reason, plan)
+        return Answer(role.name, *place, privilege, False, None, how, via, self._set_role(way), *reason, plan)
 
     def _name(self, oid: int) -> str:
         found = self._before.ref(oid) if oid in self._before.roles else self._after.ref(oid)
@@ -303,9 +371,9 @@ class _Explanation:
             everywhere = named == (_NO_OBJECT,)
             count = 0 if is_system_schema(answer.schema or "") else counts.get((answer.kind, answer.schema), 0)
             whole = everywhere or (answer.schema is not None and not found and 1 < len(named) == count)
-            result.append(
-                Explained(answer._replace(column=None), () if everywhere else named, tuple(sorted(found)), whole)
-            )
+            only = not everywhere and answer.schema is not None and not found and len(named) == count == 1
+            shown = () if everywhere else named
+            result.append(Explained(answer._replace(column=None), shown, tuple(sorted(found)), whole, only))
         result.sort(
             key=lambda item: (
                 rank[item.answer.role],
@@ -318,6 +386,10 @@ class _Explanation:
             )
         )
         return result
+
+
+def _alone(role: Optional[int]) -> Mapping[int, Way]:
+    return {} if role is None else {role: Way()}
 
 
 def _privilege_rank(answer: Answer) -> int:

@@ -980,6 +980,18 @@ RUN_OPTIONS: Options = {
             " leaves the file as it was, and so does a plan with nothing to do.",
         ],
     },
+    "report_file": {
+        "type": "path",
+        "in_effect": "none",
+        "description": [
+            "A file for the data of a report on everybody's access, as JSON, as an absolute path where the module runs."
+            " The filter P(pg_access.reconcile.access_report#filter) makes a page of it, and the role"
+            " P(pg_access.reconcile.reconcile#role) does both where it is given C(reconcile_report).",
+            "It has no limit that AWX sets to results, and no password in it. It is written in check mode too, with"
+            " mode 0600, at the end of a run that succeeded; that it cannot be written then is a warning. Writing it"
+            " counts neither for C(changed) nor for RV(plan_digest).",
+        ],
+    },
     "explain": {
         "type": "list",
         "elements": "str",

@@ -786,7 +786,7 @@ def test_the_invocation_counts_what_is_long(call: Caller, server: Server) -> Non
     assert found.result["invocation"]["module_args"]["passwords"] == "200 items"
 
 
-@pytest.mark.parametrize("option", ["plan_file", "undo_file", "fingerprint_key_file", "manifest_files"])
+@pytest.mark.parametrize("option", ["plan_file", "undo_file", "report_file", "fingerprint_key_file", "manifest_files"])
 @pytest.mark.parametrize("name", ["/tmp/\ud800", "/tmp/a\0b"])
 def test_names_that_no_file_can_have(call: Caller, server: Server, option: str, name: str) -> None:
     found = call({"login_db": "app", option: [name] if option == "manifest_files" else name})

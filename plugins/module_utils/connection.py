@@ -145,6 +145,8 @@ def _wrong(place: str, value: Any) -> Optional[str]:
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return no_text(value, secret=True)
+    if place in ("connect_params.dbname", "connect_params.user") and not isinstance(value, str):
+        return no_text(value)
     try:
         (check_name if place == "session_role" else check_text)(str(value))
     except Refused as exc:

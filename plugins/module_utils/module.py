@@ -119,22 +119,28 @@ class Module(AnsibleModule):  # type: ignore[misc]
         names = Judge()
         if "explain" in self.OPTIONS:
             names.fields({"explain": self.raw.get("explain")}, {"options": {"explain": self.OPTIONS["explain"]}}, "")
-        return (
-            names.problems
-            + [
+        problems = [
+            *names.problems,
+            *(
                 Problem(path=name, message=f"must be a whole number in decimal digits, not {describe(self.raw[name])}")
                 for name in self._numbers()
                 if _endless(self.raw.get(name))
-            ]
-            + [
-                Problem(path=name, message=no_text(self.raw[name], secret=True))
-                for name, option in self.OPTIONS.items()
-                if option["type"] in ("str", "path")
-                and isinstance(self.raw.get(name), (bool, list, dict))
-                # The key's own judge speaks of it.
-                and name != "fingerprint_key"
-            ]
-        )
+            ),
+        ]
+        problems += [
+            Problem(path=name, message=no_text(self.raw[name], secret=True))
+            for name, option in self.OPTIONS.items()
+            if option["type"] in ("str", "path")
+            and isinstance(self.raw.get(name), (bool, list, dict))
+            # The key's own judge speaks of it.
+            and name != "fingerprint_key"
+        ]
+        for name in _NO_NUMBERS:
+            value = self.raw.get(name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                said = no_text(value, secret=name == "login_password")
+                problems.append(Problem(path=name, message=said, hint=_RETYPED.get(name)))
+        return problems
 
     def _load_params(self) -> None:
         self._asked = True
@@ -334,6 +340,17 @@ def _endless(value: Any) -> bool:
     except (decimal.DecimalException, ValueError):
         return False
     return not number.is_finite() or number.adjusted() > _MOST_DIGITS
+
+
+#: Names have to be text, like those of a manifest: 83 may have been 0123, and that is another database.
+_NO_NUMBERS = ("login_db", "login_user", "login_password", "session_role")
+
+_RETYPED = {
+    "login_db": (
+        "With ansible-core 2.19 and later, AWX's surveys and artifacts make 83 of the text 0123: name such a database"
+        " in the credential (PGDATABASE), or in the job template's own variables."
+    )
+}
 
 
 def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:

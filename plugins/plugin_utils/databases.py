@@ -105,7 +105,7 @@ def composed(parts: Sequence[Any], where: str) -> Runs:
 
 def _joined(left: Mapping[str, Any], right: Mapping[str, Any]) -> Sections:
     # Not dict(left): Ansible's own dicts fill in expressions only where somebody asks for a value.
-    result = {name: value for name, value in left.items()}  # noqa: C416
+    result = {name: value for name, value in left.items()}  # noqa: C416  # pylint: disable=unnecessary-comprehension
     for name, value in right.items():
         before = result.get(name)
         if isinstance(before, Mapping) and isinstance(value, Mapping):

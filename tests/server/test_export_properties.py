@@ -58,7 +58,7 @@ def test_a_run_has_nothing_to_do_with_an_export(
         if result["manifest"]:
             runs.append(by_file)
         for manifest in runs:
-            for user in {"postgres", options.get("login_user", "postgres")}:
+            for user in sorted({"postgres", options.get("login_user", "postgres")}):
                 again = trial.db.reconcile(manifest, login_user=user)
                 assert not again.failed, f"{again.msg}\n{again.text}\n{again.plan}"
                 assert (again.sql, again.suppressed_revoke_count) == ([], 0)

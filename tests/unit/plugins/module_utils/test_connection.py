@@ -237,6 +237,9 @@ def test_a_connection_is_private_where_no_network_sees_it(
         ({"connect_params": {"options": "-c a=b\0"}}, "connect_params.options", "must not contain a NUL character"),
         ({"connect_params": {"options": ["x"]}}, "connect_params.options", "must be text, not a list"),
         ({"connect_params": {"keepalives": True}}, "connect_params.keepalives", "must be text, not a boolean"),
+        # 0123 may have become another database's name.
+        ({"connect_params": {"dbname": 83}}, "connect_params.dbname", "must be text, not the number 83"),
+        ({"connect_params": {"user": 83}}, "connect_params.user", "must be text, not the number 83"),
         ({"connect_params": {"autocommit": "x"}}, "connect_params.autocommit", "libpq has no such parameter"),
         ({"connect_params": {"conninfo": "x"}}, "connect_params.conninfo", "libpq has no such parameter"),
         ({"connect_params": {"sslmod": "x"}}, "connect_params.sslmod", "did you mean 'sslmode'?"),

@@ -722,6 +722,23 @@ def test_a_wait_that_postgresql_cannot_count(call: Caller, server: Server, name:
     assert call({**app(), name: 2147483}).result.get("error_code") is None
 
 
+@pytest.mark.parametrize("name", ["login_db", "login_user", "session_role"])
+@pytest.mark.parametrize("value", [83, 1.1])
+def test_a_number_is_no_name_of_the_connection(call: Caller, name: str, value: float) -> None:
+    """YAML makes 83 of 0123: it would be another database, or somebody else."""
+    found = call({"login_db": "app", name: value})
+    assert found.result["error_code"] == "manifest_invalid"
+    (problem,) = found.result["problems"]
+    assert (problem["path"], problem["message"].partition(":")[0]) == (name, f"must be text, not the number {value}")
+
+
+def test_a_number_is_no_password_and_is_not_shown(call: Caller) -> None:
+    found = call({"login_db": "app", "login_password": 83456789})
+    assert found.result["error_code"] == "manifest_invalid"
+    assert found.result["problems"][0]["path"] == "login_password"
+    assert found.hides("83456789")
+
+
 @pytest.mark.parametrize("value", [["x"], {"x": "y"}, True])
 @pytest.mark.parametrize("name", ["login_db", "session_role", "expected_digest", "fingerprint_key_file"])
 def test_what_is_no_text_is_not_taken_for_one(call: Caller, server: Server, name: str, value: Any) -> None:

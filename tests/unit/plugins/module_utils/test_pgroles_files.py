@@ -100,7 +100,7 @@ def test_a_native_file_stays_as_strict(tmp_path: Path) -> None:
     assert found(tmp_path, "roles: [{name: app, password: {vault: x}}]") == {
         "a.yml: roles[0].password": "must be text, not a dict"
     }
-    (problem,) = found(tmp_path, "roles: [{name: app}]\n---\nroles: [{name: b}]").values()
+    [problem] = list(found(tmp_path, "roles: [{name: app}]\n---\nroles: [{name: b}]").values())
     assert "has several documents, as only a file of Kubernetes resources may: document" in problem
 
 

@@ -26,6 +26,8 @@ _COLLISIONS = frozenset({"XX000", "23505", "40001", "40P01", "42710", "42704", "
 # These mean it everywhere: deadlocks, and the queries that a standby cancels because they are in the way of replay.
 _ALWAYS_COLLISIONS = frozenset({"40001", "40P01"})
 COLLISION = "Another session changed the same things at the same time, run again: {}"
+#: What helps where the run may not even look.
+READS = "The login has to read PostgreSQL's catalogs, as PUBLIC may at first: grant to the login what PUBLIC has lost."
 _CODES = {
     "42501": "insufficient_privilege",
     "2BP01": "dependent_privileges",
@@ -140,6 +142,8 @@ def failure_of(
     if code == "lock_timeout":
         message = f"Another session holds a lock that the plan has waited 3 seconds for: {message}"
         hint = "Run again when that session, likely one that changes tables, is done."
+    if code == "insufficient_privilege" and statement is None:
+        hint = hint or READS
     if code == "collision":
         message = COLLISION.format(message)
     return Failure(

@@ -17,8 +17,8 @@ description:
     (C(not_converged)) and returns no manifest.
   - What a manifest cannot express is listed in RV(not_exported) with the reason, and left out in such a way that a run leaves
     it alone as well.
-  - Nothing is written to the database. The login needs no right but to connect, and a standby will do. No password and no
-    verifier is read, and nothing of them returned.
+  - Nothing is written to the database. The login needs no right but to connect and what C(PUBLIC) has of PostgreSQL's
+    catalogs from the beginning, and a standby will do. No password and no verifier is read, and nothing of them returned.
 author:
   - The pg_access.reconcile authors (@pg-access)
 extends_documentation_fragment:
@@ -196,6 +196,7 @@ not_exported:
         - V(provider) memberships in each other of roles that PostgreSQL or a managed service made.
         - V(automatic_membership) what a role got by making others.
         - V(uncovered_type) privileges on the row type of a table, an array or a multirange.
+        - V(toast_table) privileges on a TOAST table or its columns, which no run touches.
         - V(untrusted_language) an ACL on a language that takes no grants.
         - V(unknown_kind), V(unknown_privilege) something that this version of the collection does not know.
       type: str

@@ -9,12 +9,13 @@ Options and examples are those of ``test_properties.py``.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import oracle
 import yaml
-from harness import Cluster, Runner
+from harness import Cluster, Database, Runner
 from hypothesis import given, note
 from hypothesis import strategies as st
 from strategies import ROLES, SCHEMAS, cases
@@ -23,6 +24,15 @@ from test_properties import Trial, examples
 
 def _pattern(name: str) -> str:
     return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+def _any(db: Database, options: dict[str, Any], option: str) -> bool:
+    """Whether there is anything that the option's patterns match."""
+    query = {"roles": "SELECT rolname FROM pg_roles", "schemas": "SELECT nspname FROM pg_namespace"}[option]
+    names = [row[0] for row in db.query(query)]
+    if option == "schemas":
+        names = [name for name in names if not name.startswith("pg_")]
+    return any(fnmatchcase(name, pattern) for name in names for pattern in options[option])
 
 
 _ROLES = st.lists(st.sampled_from([*map(_pattern, ROLES), "a*", "*o*"]), min_size=1, max_size=3, unique=True)
@@ -45,6 +55,14 @@ def test_a_run_has_nothing_to_do_with_an_export(
             trial.db.sql("CREATE ROLE reader LOGIN CREATEROLE", f"GRANT CONNECT ON DATABASE {trial.db.name} TO reader")
             options["login_user"] = "reader"
         note(f"export: {options}")
+        # A filter that nothing matches is refused, and only such a one.
+        idle = [option for option in ("roles", "schemas") if option in options and not _any(trial.db, options, option)]
+        if idle:
+            refused = trial.db.run_export(**options)
+            assert (refused.failed, refused.error_code) == (True, "object_missing")
+            assert [problem["path"] for problem in refused.problems] == sorted(idle, reverse=True)
+            for option in idle:
+                del options[option]
         result = trial.db.run_export(**options)
         assert not result.failed, f"{result.msg}\n{result.text}\n{result.plan}"
         note(result["yaml"])

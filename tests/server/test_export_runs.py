@@ -212,7 +212,7 @@ def test_every_reason_is_documented(documented: Mapping[str, Any]) -> None:
     page = (folder / "docs/export.md").read_text(encoding="utf-8")
     reasons = {
         "password", "database_setting", "secret", "unknown_setting", "text", "valid_until", "connection_limit", "name",
-        "dangling_grantee", "owner_privileges", "uncovered_type", "untrusted_language", "unknown_kind",
+        "dangling_grantee", "owner_privileges", "uncovered_type", "toast_table", "untrusted_language", "unknown_kind",
         "unknown_privilege",
     }  # fmt: skip
     for reason in reasons:
@@ -315,7 +315,7 @@ def test_attributes_that_no_file_can_have_are_found_before_there_is_one(
 
 
 def test_a_result_that_is_too_large_leaves_the_manifest_to_the_file(db: Database, tmp_path: Path) -> None:
-    db.sql("CREATE ROLE app; CREATE SCHEMA s")
+    db.sql("CREATE ROLE app; CREATE SCHEMA s; DROP SCHEMA public")
     tables(db, "s", 6000)
     db.sql("GRANT SELECT ON ALL TABLES IN SCHEMA s TO app; CREATE TABLE s.one_more ()")
     file = tmp_path / "access.yml"
@@ -331,7 +331,7 @@ def test_a_result_that_is_too_large_leaves_the_manifest_to_the_file(db: Database
 
 
 def test_ten_thousand_tables_are_no_matter(db: Database, tmp_path: Path) -> None:
-    db.sql("CREATE ROLE app; CREATE ROLE other; CREATE SCHEMA s; CREATE SCHEMA u")
+    db.sql("CREATE ROLE app; CREATE ROLE other; CREATE SCHEMA s; CREATE SCHEMA u; DROP SCHEMA public")
     tables(db, "s", 9000)
     tables(db, "u", 1000)
     db.sql("GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA s, u TO app; GRANT UPDATE ON ALL TABLES IN SCHEMA u TO other")

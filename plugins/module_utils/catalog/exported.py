@@ -23,7 +23,8 @@ _INITIAL = """
 SELECT i.classoid::regclass::text, i.objoid::int8, a.attname::text, {exploded}
 FROM pg_init_privs AS i
 LEFT JOIN pg_attribute AS a ON i.classoid = 'pg_class'::regclass AND i.objsubid <> 0 AND a.attrelid = i.objoid
-     AND a.attnum = i.objsubid
+     AND a.attnum = i.objsubid AND NOT a.attisdropped
+WHERE i.objsubid = 0 OR a.attnum IS NOT NULL
 """.format(exploded=EXPLODED.format(acl="i.initprivs"))
 
 _EXTENSION_SCHEMAS = """
@@ -66,6 +67,18 @@ WHERE t.typacl IS NOT NULL
 ORDER BY n.nspname, t.typname
 """.format(exploded=EXPLODED.format(acl="t.typacl"))
 
+# The TOAST tables of temporary tables end with their session. Columns cost one scan of pg_attribute.
+_TOAST = """
+SELECT c.relname, NULL::name, c.relowner::int8, {table}
+FROM pg_class AS c
+WHERE c.relkind = 't' AND c.relacl IS NOT NULL AND c.relpersistence <> 't'
+UNION ALL
+SELECT c.relname, a.attname, c.relowner::int8, {column}
+FROM pg_attribute AS a
+JOIN pg_class AS c ON c.oid = a.attrelid
+WHERE c.relkind = 't' AND a.attacl IS NOT NULL AND NOT a.attisdropped AND c.relpersistence <> 't'
+""".format(table=EXPLODED.format(acl="c.relacl"), column=EXPLODED.format(acl="a.attacl"))
+
 
 def read_extras(connection: Connection[Any]) -> Tuple[Extras, Mapping[str, List[str]]]:
     """What only an export asks, and the names of objects outside schemas that carry an ACL, by kind: one round trip,
@@ -78,9 +91,10 @@ def read_extras(connection: Connection[Any]) -> Tuple[Extras, Mapping[str, List[
         (names, ()),
         (_DATABASE_SETTINGS, ()),
         (_UNCOVERED, ()),
+        (_TOAST, ()),
         (_MAY_SEE_PASSWORDS, ()),
     ]
-    initial, schemas, named, settings, uncovered, may_see = fetch(connection, queries)
+    initial, schemas, named, settings, uncovered, toast, may_see = fetch(connection, queries)
     passwords: FrozenSet[int] = frozenset()
     if may_see[0][0]:
         passwords = frozenset(row[0] for row in fetch(connection, [(_PASSWORDS, ())])[0])
@@ -98,6 +112,7 @@ def read_extras(connection: Connection[Any]) -> Tuple[Extras, Mapping[str, List[
             ),
             passwords=passwords,
             uncovered=tuple((schema, name, what, owner, acls(acl)) for schema, name, what, owner, acl in uncovered),
+            toast=tuple((name, column, owner, acls(acl)) for name, column, owner, acl in toast),
         ),
         {kind: sorted(found) for kind, found in by_kind.items()},
     )

@@ -24,7 +24,8 @@ class Extras:
     ``initial``: the ACLs that initdb or an extension's script left (pg_init_privs). ``extension_schemas``: OIDs of
     schemas that belong to an extension. ``database_settings``: role OID, database, names of settings. ``passwords``:
     the roles that have one; nothing where the executor may not see that. ``uncovered``: types with an ACL that no rule
-    can name: schema, type, what it is, its owner's OID and its ACL.
+    can name: schema, type, what it is, its owner's OID and its ACL. ``toast``: TOAST tables with an ACL: name, column,
+    owner's OID and ACL.
     """
 
     initial: Mapping[Initial, Acl] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Extras:
     database_settings: Tuple[Tuple[int, str, Tuple[str, ...]], ...] = ()
     passwords: FrozenSet[int] = frozenset()
     uncovered: Tuple[Tuple[str, str, str, int, Acl], ...] = ()
+    toast: Tuple[Tuple[str, Optional[str], int, Acl], ...] = ()
     untrusted: FrozenSet[str] = frozenset()
 
 

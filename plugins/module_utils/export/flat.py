@@ -63,6 +63,7 @@ class _Export:
         defaults, skipped = default_entries(self._state, rows, self._roles)
         self._skipped += skipped
         self._uncovered()
+        self._toast()
         # Last, because only now it is known who is named.
         memberships, left = membership_entries(self._state, self._roles)
         self._skipped += left
@@ -159,6 +160,19 @@ class _Export:
                 if less:
                     text = f"{', '.join(less)} on the {what}, taken away"
                     self._skipped.append(Skipped("grant", role, about, text, "uncovered_type"))
+
+    def _toast(self) -> None:
+        for name, column, owner, acl in self._extras.toast:
+            columns = [] if column is None else [column]
+            about = {"type": "table", "schema": "pg_toast", "name": name, "columns": columns}
+            for grantee, held in sorted(acl.grantees().items()):
+                if grantee == owner or (self._roles.narrowed and not self._roles.chosen(grantee)):
+                    continue
+                role = str(grantee) if self._roles.dangling(grantee) else role_name(self._state, grantee)
+                place = "the TOAST table" if column is None else "a column of the TOAST table"
+                self._skipped.append(
+                    Skipped("grant", role, about, f"{', '.join(sorted(held))} on {place}", "toast_table")
+                )
 
     def _inventory(self, schemas: List[int]) -> Inventory:
         labels: Dict[Tuple[str, str], Set[str]] = defaultdict(set)

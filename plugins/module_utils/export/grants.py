@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..acls import shared_groups
@@ -53,6 +54,9 @@ _SINGLE_ITEMS = 20
 _NONE: Held = {}
 
 _INFORMATION_SCHEMA: str = "information_schema"
+
+#: The schema that every database begins with. PostgreSQL 14 gives PUBLIC more on it than its successors.
+_PUBLIC_SCHEMA: str = "public"
 
 
 def held_by(acl: Acl, owner: int) -> Dict[int, Dict[str, bool]]:
@@ -111,6 +115,23 @@ class Grants:
         self._schemas = {
             group.members.objects()[0].oid: group for group in shared_groups(state) if group.kind == "schema"
         }
+
+        self._bare_columns = self._columns_without_acl()
+
+    def _columns_without_acl(self) -> Dict[int, List[Tuple[str, Acl]]]:
+        """By relation, the columns that were made with an ACL and have none any more, each with the one it was made
+        with: no group has them.
+        """
+        made = {(oid, column): acl for (_catalog, oid, column), acl in self._extras.initial.items() if column}
+        names = {column for _oid, column in made}
+        for group in self._state.groups:
+            if group.column in names:
+                for item in group.members.objects():
+                    made.pop((item.oid, group.column), None)
+        found: Dict[int, List[Tuple[str, Acl]]] = defaultdict(list)
+        for (oid, column), acl in made.items():
+            found[oid].append((column, acl))
+        return found
 
     def groups(self, schema: int) -> Sequence[Group]:
         """The groups of objects in a schema."""
@@ -193,15 +214,21 @@ class Grants:
             builtin = held_by(default_acl(group.kind, group.owner, self._version), group.owner)
         schema = None if group.schema is None else self._state.schemas[group.schema].name
         for item in group.members.objects():
+            if catalog == "pg_class" and group.column is None:
+                self._lost_columns(group, schema, item, said)
             initial = self._extras.initial.get((catalog, item.oid, group.column))
             before = _by_initdb(group, schema, item) if initial is None else _initially(initial)
             if before is None:
                 before = builtin
-            if held == before and not unchanged:
+            said_always = group.kind == "schema" and item.name == _PUBLIC_SCHEMA
+            if said_always:
+                # What PUBLIC begins with depends on the version, so elsewhere silence would mean something else.
+                before = {**before, PUBLIC_OID: dict.fromkeys(KINDS["schema"].privileges, False)}
+            elif held == before and not unchanged:
                 continue
             for grantee in sorted({*held, *before} - {group.owner}):
                 now, then = held.get(grantee, _NONE), before.get(grantee, _NONE)
-                if whole and grantee != PUBLIC_OID:
+                if whole and (said_always or grantee != PUBLIC_OID):
                     given = dict(now)
                 else:
                     given = {name: option for name, option in now.items() if then.get(name) != option}
@@ -209,6 +236,14 @@ class Grants:
                 self._say(said, group, schema, [item], grantee, given)
                 if lost and not self._roles.dangling(grantee):
                     self._say(said, group, schema, [item], grantee, dict.fromkeys(lost, False), present=False)
+
+    def _lost_columns(self, group: Group, schema: Optional[str], item: Object, said: Said) -> None:
+        """What was lost with the last entry of a column's ACL."""
+        for column, acl in sorted(self._bare_columns.get(item.oid, ()), key=lambda found: found[0]):
+            for grantee, lost in sorted(_initially(acl).items()):
+                if grantee != group.owner and not self._roles.dangling(grantee):
+                    bare = replace(group, column=column, acl=Acl())
+                    self._say(said, bare, schema, [item], grantee, dict.fromkeys(lost, False), present=False)
 
     # ---- many objects at once
 

@@ -40,12 +40,16 @@ def routine_fits(label: str, name: str) -> bool:
     return fits(name, "column") and next((read for read, _arguments in split_signature(label)), None) == name
 
 
-#: A pattern for a byte that is not UTF-8 (``connection.accept_any_bytes``): a character that no text can have.
-_STRAY = "[!\x01-\ud7ff]"
+#: A pattern for a byte that is not UTF-8 (``connection.accept_any_bytes``): a surrogate, which no text can have. A
+#: manifest cannot hold one either, so the range ends at their neighbours, which nobody has in a name: U+D7FF is
+#: unassigned, U+E000 for private use.
+_STRAY = "[\ud7ff-\ue000]"
 
 
 def escaped(name: str) -> str:
-    """A pattern that matches this name and no other, and that a manifest can hold."""
+    """A pattern that a manifest can hold and that matches this name and no other text: beside it, at most names that
+    are no text either.
+    """
     return "".join(f"[{char}]" if char in "*?[{" else _STRAY if "\ud800" <= char <= "\udfff" else char for char in name)
 
 

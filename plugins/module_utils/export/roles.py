@@ -199,7 +199,8 @@ def membership_entries(state: State, roles: Roles) -> Tuple[List[Dict[str, Any]]
             continue
         counted = _counted(rows, state.roles[member])
         if counted:
-            groups[roles.name(group)].append(_member(roles.name(member), counted))
+            inherits = state.roles[member].inherit
+            groups[roles.name(group)].append(_member(roles.name(member), inherits, counted))
         if len(counted) < len(rows):
             made[member].append(name)
     for member, names in made.items():
@@ -218,15 +219,21 @@ def _counted(rows: Sequence[Membership], member: Role) -> List[Membership]:
     return [row for row in rows if row not in automatic and not (automatic and row.self_granted)]
 
 
-def _member(name: str, rows: Sequence[Membership]) -> Dict[str, Any]:
-    """A membership with its options: what any of the rows gives."""
+def _member(name: str, attribute: bool, rows: Sequence[Membership]) -> Dict[str, Any]:
+    """A membership with its options: what any of the rows gives. ``attribute``: the member's INHERIT.
+
+    ``inherit`` is there where a server of another version would decide otherwise: from PostgreSQL 16 on a new
+    membership is inherited whatever the member's attribute, and before it the attribute alone counts.
+    """
     entry: Dict[str, Any] = {"name": name}
     if any(row.admin for row in rows):
         entry["admin"] = True
-    for option in ("inherit", "set"):
-        # Before PostgreSQL 16 there are no such options.
-        if all(getattr(row, option) is False for row in rows):
-            entry[option] = False
+    # Before PostgreSQL 16 there are no such options, so they are None.
+    inherits = any(attribute if row.inherit is None else row.inherit for row in rows)
+    if not (inherits and attribute):
+        entry["inherit"] = inherits
+    if all(row.set is False for row in rows):
+        entry["set"] = False
     return entry
 
 

@@ -35,7 +35,8 @@ NAMES = [
 def test_a_pattern_means_one_name(name: str) -> None:
     pattern = escaped(name)
     assert fnmatchcase(name, pattern)
-    others = [other for other in [*NAMES, "public", "none", "ab", "a", "raw_e", "raw_é", "azb", "x"] if other != name]
+    texts = ["public", "none", "ab", "a", "raw_e", "raw_é", "raw_\ufb01", "raw_\ue123", "raw_\U0001f600", "azb", "x"]
+    others = [other for other in [*NAMES, *texts] if other != name]
     assert [other for other in others if fnmatchcase(other, pattern)] == []
     pattern.encode("utf-8")
     assert "{{" not in pattern

@@ -16,6 +16,7 @@ class Edge:
     """What is asked of the module."""
 
     where = "shop@db1:5432: "
+    check_mode = False
 
     def __init__(self) -> None:
         self.warnings: List[str] = []

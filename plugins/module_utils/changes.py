@@ -36,7 +36,9 @@ class CreateRole:
 
 @dataclass(frozen=True)
 class AlterRole:
-    """Change attributes of an existing role. ``omitted``: those that the manifest does not name."""
+    """Change attributes of an existing role. ``omitted``: those that the manifest does not name. ``login_key``: what
+    would give it LOGIN, as its file calls that.
+    """
 
     role: RoleRef
     attributes: Mapping[str, Value]
@@ -44,6 +46,7 @@ class AlterRole:
     omitted: FrozenSet[str]
     source: str
     external: bool = False
+    login_key: str = "login"
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,9 @@ def guard_problems(plan: Plan, lost: Sequence[Loser], state: State, stakes: Stak
                     _problem(
                         change.role.name,
                         f"role {change.role.name} would lose LOGIN, which the manifest leaves out, and is connected",
-                        "Write login: true to keep it, or login: false to say that it is meant.",
+                        "Write login: true to keep it, or login: false to say that it is meant."
+                        if change.login_key == "login"
+                        else f"Give it a {change.login_key} to keep it, or end its sessions first.",
                     )
                 )
     hint = "Declare the role, or write undeclared_grantees: revoke or keep."

@@ -81,7 +81,9 @@ def login_lost(changes: Sequence[Change]) -> List[str]:
     for change in changes:
         if isinstance(change, AlterRole) and change.attributes.get("login") is False:
             why = "the manifest says login: false"
-            if "login" in change.omitted:
+            if "login" in change.omitted and change.login_key != "login":
+                why = f"its file gives it no {change.login_key} (with one it keeps it)"
+            elif "login" in change.omitted:
                 why = (
                     "the manifest gives it neither login nor password "
                     "(login: true keeps it, login: false says that it is meant)"
@@ -170,6 +172,17 @@ def held_retirements(held: Sequence[Withheld], state: State) -> List[str]:
     spared = sorted((drop.role.name, drop.role.oid) for drop, reason in drops if drop.claimed and reason != "mode")
     texts = [f"role {name} matches scope.roles and is not dropped: {_why_spared(oid, state)}" for name, oid in spared]
     return warnings + few(texts, "roles match scope.roles and are not dropped")
+
+
+def maybe_limits(changes: Iterable[Change], policy: Policy) -> List[str]:
+    """Roles that go because a file's ``scope.roles`` names them, which it would not if it were a part of a bundle."""
+    dropped = {change.role.name for change in changes if isinstance(change, DropRole) and change.claimed}
+    return [
+        f"role {name} is dropped because scope.roles in {label} names it and nothing declares it; if that file is a"
+        " part of a pgroles bundle, list the bundle's own file instead"
+        for name, label in policy.maybe_limits
+        if name in dropped
+    ]
 
 
 def _why_spared(oid: int, state: State) -> str:

@@ -35,7 +35,17 @@ from .diff.roles import missing_roles, role_changes, with_assumed_roles, with_ro
 from .diff.schemas import schema_changes, with_schema_changes
 from .diff.targets import Lookups, bind
 from .filters import Context, Options, apply_filters, override, wait_for_owner
-from .notices import access_raised, claims, expiring, few, held_retirements, login_lost, swept_away, undeclared_lost
+from .notices import (
+    access_raised,
+    claims,
+    expiring,
+    few,
+    held_retirements,
+    login_lost,
+    maybe_limits,
+    swept_away,
+    undeclared_lost,
+)
 from .outcome import Differences, Outcome
 from .policy import Policy
 from .problems import Problem
@@ -83,6 +93,11 @@ def make_plan(
             *few(claims(scope, changes, withheld), "schemas are managed only because of rules"),
             *swept_away(changes),
             *held_retirements(found.held_drops, after),
+            *(
+                few(maybe_limits(changes, policy), "roles are dropped for their names in scope.roles")
+                if policy.maybe_limits
+                else ()
+            ),
         ),
         managed=scope.summary(),
         ready=_ready(policy, found.suppressed, withheld),

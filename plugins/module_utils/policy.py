@@ -58,6 +58,7 @@ class DesiredRole:
 
     ``attributes`` holds only what the manifest gives (keys of ATTRIBUTE_DEFAULTS); nothing for an external role.
     ``config`` None leaves the role's settings alone. ``profile`` and ``schema``: what it is generated from.
+    ``login_key``: what gives it LOGIN, as its file calls that.
     """
 
     name: str
@@ -71,6 +72,7 @@ class DesiredRole:
     password: Optional[Password] = None
     profile: Optional[str] = None
     schema: Optional[str] = None
+    login_key: str = "login"
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,8 @@ class Policy:
     named_owners: Mapping[str, str] = field(default_factory=dict)
     retirements: Mapping[str, DesiredRetirement] = field(default_factory=dict)
     scope_roles: Tuple[str, ...] = ()
+    #: Names in ``scope.roles`` that are none if their file is a part of a pgroles bundle, and the file.
+    maybe_limits: Tuple[Tuple[str, str], ...] = ()
     scope_schemas: Tuple[str, ...] = ()
     ignore_roles: Tuple[str, ...] = ()
     #: Databases that have to be as they are said to be. A plan never changes one.
@@ -245,6 +249,7 @@ def _expand(manifest: Manifest) -> Tuple[Policy, Tuple[Problem, ...]]:
         named_owners=owners,
         retirements=retirements,
         scope_roles=manifest.scope.roles,
+        maybe_limits=manifest.maybe_limits,
         scope_schemas=manifest.scope.schemas,
         ignore_roles=manifest.scope.ignore_roles,
         databases=manifest.databases,
@@ -350,6 +355,7 @@ def _roles(manifest: Manifest, bindings: Iterable[_Binding], report: Report) -> 
                 comment=entry.comment,
                 config=entry.config,
                 attributes={name: value for name, value in attributes.items() if value is not None},
+                login_key=entry.elsewhere.get("login", "login"),
             ),
         )
     for binding in bindings:

@@ -64,6 +64,11 @@ def as_written(problems: Sequence[Problem], renamed: Mapping[str, str]) -> Tuple
     return tuple(dict.fromkeys(replace(problem, path=_written(problem.path, renamed)) for problem in problems))
 
 
+def written(path: str, renamed: Mapping[str, str]) -> str:
+    """A place as another tool's file has it."""
+    return _written(path, renamed) or path
+
+
 def _written(path: Optional[str], renamed: Mapping[str, str]) -> Optional[str]:
     end = len(path or "")
     while path is not None and end > 0:

@@ -369,7 +369,7 @@ def test_a_role_in_use_does_not_lose_its_login_by_a_missing_reference(db: Databa
     db.sql("CREATE ROLE app LOGIN")
     file = write(tmp_path, one("Role", "app", name="app"))
     session = db.connect(user="app")
-    db.fails(None, "guard", "app", check_too=False, manifest_files=[file])
+    db.fails(None, "guard", "app", "Give it a passwordSecretRef", check_too=False, manifest_files=[file])
     session.close()
     # The server may take a moment to end the session.
     for _attempt in range(50):
@@ -378,4 +378,5 @@ def test_a_role_in_use_does_not_lose_its_login_by_a_missing_reference(db: Databa
         time.sleep(0.1)
     result = db.converge(manifest_files=[file])
     assert db.attribute("app", "rolcanlogin") is False
-    assert any("role app loses LOGIN" in warning for warning in result.warnings)
+    text = "role app loses LOGIN: its file gives it no passwordSecretRef (with one it keeps it)"
+    assert any(warning.endswith(text) for warning in result.warnings)

@@ -265,3 +265,39 @@ def test_no_output_shows_a_password_in_the_wrong_place(db: Database, tmp_path: P
         path = write(tmp_path, "access.yml", text)
         result = db.fails(None, "manifest_invalid", manifest_files=[path], diff=True, **K)
         assert hush not in result.text
+
+
+def test_a_grant_on_another_database_is_refused(db: Database, tmp_path: Path) -> None:
+    text = """
+        auth_providers: []
+        roles: [{name: app}]
+        grants: [{role: app, privileges: [CONNECT], on: {type: database, name: NAME}}]
+        """
+    path = write(tmp_path, "app.yaml", text.replace("NAME", "postgres"))
+    result = db.fails(None, "manifest_invalid", "postgres", db.name, "login_db", manifest_files=[path])
+    assert [problem["path"] for problem in result.problems] == ["app.yaml: grants[0].on.name"]
+    converge(db, write(tmp_path, "app.yaml", text.replace("NAME", db.name)))
+    assert db.value(
+        "SELECT count(*) FROM pg_database, aclexplode(datacl) WHERE datname = %s AND grantee = 'app'::regrole", db.name
+    )
+
+
+def test_a_role_that_goes_because_a_part_of_a_bundle_looks_like_a_manifest_is_warned_about(
+    db: Database, tmp_path: Path
+) -> None:
+    """Both tools have ``scope.roles``, and only one of them means that the others are to go."""
+    db.sql("CREATE ROLE idle")
+    warning = (
+        "role idle is dropped because scope.roles in app.yaml names it and nothing declares it; if that file is a part of a"
+        " pgroles bundle, list the bundle's own file instead"
+    )
+    path = write(tmp_path, "app.yaml", "scope: {roles: [u, idle]}\nroles: [{name: u}]\n")
+    looked = db.reconcile(manifest_files=[path], check=True)
+    assert any(text.endswith(warning) for text in looked.warnings)
+    # Declared elsewhere, or with a pattern as no bundle has one, there is nothing to say.
+    beside = write(tmp_path, "beside.yaml", "roles: [{name: idle, external: true}]")
+    for paths in ([path, beside], [write(tmp_path, "more.yaml", "scope: {roles: [u*, idle]}\nroles: [{name: us}]\n")]):
+        assert not any("bundle" in text for text in db.reconcile(manifest_files=paths, check=True).warnings)
+    result = db.converge(manifest_files=[path])
+    assert any(text.endswith(warning) for text in result.warnings)
+    assert "idle" not in db.roles()

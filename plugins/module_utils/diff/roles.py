@@ -96,7 +96,9 @@ def _altered(desired: DesiredRole, role: Role, state: State) -> Iterable[RoleCha
     for attributes, names in ((named, frozenset()), (omitted, frozenset(omitted))):
         if attributes:
             before = {name: getattr(role, name) for name in attributes}
-            yield AlterRole(role.ref, attributes, before, names, desired.source, external=external)
+            yield AlterRole(
+                role.ref, attributes, before, names, desired.source, external=external, login_key=desired.login_key
+            )
     for change in _settings(desired, role.ref, role.config, state):
         yield replace(change, external=external)
     if desired.comment is not None and desired.comment != (role.comment or ""):

@@ -400,7 +400,8 @@ def _default_grant(judge: Judge, item: Item, in_schema: bool, profile: bool = Fa
         judge.report(
             fields.place("ensure"),
             f"the {built_in} that PUBLIC has on every new {kind} cannot be taken away for one schema, PostgreSQL would"
-            " accept the statement and do nothing: only the global layer can, without schema",
+            " accept the statement and it would stay: only the global layer can, without schema. Where the schema has"
+            f" an entry of its own that gives PUBLIC {built_in}, take that away by hand",
             role=role,
         )
         return None

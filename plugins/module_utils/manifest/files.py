@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 try:
     import yaml
@@ -20,6 +20,7 @@ else:
     HAS_YAML = True
 
 from ..reading import read_whole
+from .foreign.recognize import BESIDE
 from .texts import Unplain, show
 from .validate import BROKEN, Judge, join
 
@@ -204,21 +205,30 @@ class _Reader:
     def __init__(self, judge: Judge, loader: Any) -> None:
         self._judge = judge
         self._loader = loader
-        self._done: Dict[int, Any] = {}
+        self._done: Dict[Tuple[int, bool], Any] = {}
         self._open: Set[int] = set()
+        #: Whether braces are only text, because nothing is read from where they stand.
+        self._unread = False
 
     def value(self, node: Any, path: str) -> Any:
         """A node's value. A node that an alias repeats is read once."""
-        key = id(node)
-        if key in self._done:
-            return self._done[key]
+        key, done = id(node), (id(node), self._unread)
+        if done in self._done:
+            return self._done[done]
         if key in self._open:
             self._judge.report(path, "is an alias of something that contains it")
             return BROKEN
         self._open.add(key)
         value = self._value(node, path)
         self._open.discard(key)
-        self._done[key] = value
+        self._done[done] = value
+        return value
+
+    def _passed_over(self, node: Any, path: str) -> Any:
+        """The value of a node that nothing is read from."""
+        before, self._unread = self._unread, True
+        value = self.value(node, path)
+        self._unread = before
         return value
 
     def _value(self, node: Any, path: str) -> Any:
@@ -237,7 +247,7 @@ class _Reader:
 
     def _scalar(self, node: Any, tag: str, path: str) -> Any:
         if tag in ("str", "value", "merge"):
-            if _TEMPLATE.search(node.value):
+            if not self._unread and _TEMPLATE.search(node.value):
                 self._judge.report(path, f"contains a template: {_NO_TEMPLATES}")
                 return BROKEN
             return node.value
@@ -256,6 +266,7 @@ class _Reader:
         return BROKEN
 
     def _mapping(self, node: Any, path: str) -> Any:
+        unread = _unread_keys(node, path)
         lines: Dict[Any, Tuple[Any, int]] = {}
         pairs: List[Tuple[Any, Any]] = []
         unusable = False
@@ -289,9 +300,20 @@ class _Reader:
                 continue
             key = self._scalar(key_node, key_node.tag[len(_TAG) :], path)
             if key is not BROKEN:
-                result[key] = self.value(value_node, join(path, "on" if key is True else key))
+                look = self._passed_over if key in unread else self.value
+                result[key] = look(value_node, join(path, "on" if key is True else key))
         # Where no key was usable, it was no mapping: most likely {{ a template }} without quotes.
         return BROKEN if unusable and not result else result
+
+
+def _unread_keys(node: Any, path: str) -> FrozenSet[str]:
+    """The keys of a mapping whose values nothing is read from: notes, and what a resource beside the others holds."""
+    if path == "metadata" or path.endswith(".metadata"):
+        return frozenset({"annotations"})
+    top = _scalars(node)
+    if top.get("apiVersion") == "v1" and top.get("kind", "").replace("List", "") in BESIDE:
+        return frozenset(key.value for key, _value in node.value if key.value not in (*top, "metadata"))
+    return frozenset()
 
 
 def _tag_problem(tag: str) -> str:

@@ -216,7 +216,19 @@ class _Files:
         if found is None:
             self.complete = False
         else:
-            self.parts.append(part(judge, found))
+            self.parts.append(_with_limits(part(judge, found), judge.label or ""))
+
+
+def _with_limits(found: Part, label: str) -> Part:
+    """The part of a native file that could as well be one of a pgroles bundle without a mark: all of its roles stand in
+    ``scope.roles``, which there only says what it may declare.
+    """
+    limits = set(found.manifest.scope.roles)
+    named = {role.name for role in found.manifest.roles} | {gone.role for gone in found.manifest.retirements}
+    if not limits or not named or not named <= limits:
+        return found
+    others = tuple((name, label) for name in sorted(limits - named))
+    return replace(found, manifest=replace(found.manifest, maybe_limits=others))
 
 
 def _without_options(judge: Judge, content: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -285,6 +297,7 @@ def _compose(
                 schemas=tuple(item for one in manifests for item in one.scope.schemas),
                 ignore_roles=tuple(item for one in manifests for item in one.scope.ignore_roles),
             ),
+            maybe_limits=tuple(item for one in manifests for item in one.maybe_limits),
             databases=tuple(item for one in manifests for item in one.databases),
             clusters=tuple(item for one in manifests for item in one.clusters),
             assume_roles=assumed,

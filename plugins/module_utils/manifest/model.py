@@ -237,6 +237,8 @@ class Manifest:
     default_privileges: Tuple[DefaultPrivilegeEntry, ...] = ()
     retirements: Tuple[RetirementEntry, ...] = ()
     scope: ScopeEntry = field(default_factory=ScopeEntry)
+    #: What could be a part of a pgroles bundle: names in ``scope.roles`` that the file does not declare, and the file.
+    maybe_limits: Tuple[Tuple[str, str], ...] = ()
     databases: Tuple[DatabaseEntry, ...] = ()
     clusters: Tuple[ClusterEntry, ...] = ()
     assume_roles: FrozenSet[str] = frozenset()

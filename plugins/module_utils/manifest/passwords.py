@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Tuple
 
 from ..masking import Secrets
-from ..problems import Problem, file_of
+from ..problems import Problem, file_of, written
 from .model import Manifest, Password, RoleEntry
 from .texts import describe, show
 from .validate import Judge, join, no_text
@@ -63,7 +63,7 @@ def with_environment(
         if role.password_from_env is None:
             roles.append(role)
             continue
-        place = f"{role.source}.password_from_env"
+        place = written(f"{role.source}.password_from_env", manifest.renamed)
         text = environment.get(role.password_from_env, "")
         secrets.add(text, f"the password of role {role.name}")
         if role.password is not None:

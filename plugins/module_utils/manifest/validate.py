@@ -165,11 +165,12 @@ class Judge:
             return
         if len(self.problems) == _MOST_PROBLEMS:
             message = f"there are more problems than these {_MOST_PROBLEMS}: correct them first"
+        who = role or self._role
         self.problems.append(
             Problem(
                 path=self.source(path),
                 file=self.file,
-                role=role or self._role,
+                role=None if who == privileges.PUBLIC else who,
                 object=about,
                 message=message,
                 hint=hint,

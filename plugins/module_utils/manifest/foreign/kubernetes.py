@@ -17,10 +17,6 @@ from typing import Any, Iterator, Tuple
 
 from .conversion import secret_texts
 
-#: Kinds of Kubernetes itself (``v1``) that stand beside other resources and say nothing on a database. Nothing is read
-#: from them: a password comes from the option ``passwords``.
-BESIDE = frozenset({"Secret", "Namespace", "ConfigMap", "Service", "ServiceAccount"})
-
 #: What kubectl leaves of a resource's own text in its annotations.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -23,6 +23,10 @@ PGROLES = "a pgroles manifest"
 BUNDLE = "a pgroles bundle"
 FRAGMENT = "a part of a pgroles bundle"
 
+#: Kinds of Kubernetes itself (``v1``) that stand beside other resources and say nothing on a database. Nothing is read
+#: from them: a password comes from the option ``passwords``.
+BESIDE = frozenset({"Secret", "Namespace", "ConfigMap", "Service", "ServiceAccount"})
+
 
 def is_resource(content: Any) -> bool:
     """Whether a document is a Kubernetes resource."""

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 from ...masking import NOBODY, Secrets
 from ...problems import Problem
 from ..build import Part, part, sections_holder
 from ..files import Document, read
+from ..model import DatabaseEntry
 from ..texts import show
 from ..validate import Judge
 from . import pgroles, policy_resource
 from .bundle import Bundle, bundle, fragment
 from .conversion import Call, ConvertedJudge, Sections, call_of
-from .kubernetes import BESIDE, group_and_kind, secrets_of, title_of
+from .kubernetes import group_and_kind, secrets_of, title_of
 from .operator_spec import GROUP
-from .recognize import BUNDLE, FRAGMENT, RESOURCES, format_of, is_resource
+from .recognize import BESIDE, BUNDLE, FRAGMENT, RESOURCES, format_of, is_resource
 
 
 class Resource(NamedTuple):
@@ -75,6 +77,8 @@ class Reader:
         else:
             self._secrets.add_all(pgroles.secrets(documents[0].content))
             pgroles.convert(documents[0].content, sections)
+            if not sections.values and not judge.problems:
+                judge.report("", "declares nothing: of a manifest's sections there is none in it")
         found = self._judged(judge, sections)
         found.parts.extend(more)
         return found
@@ -82,7 +86,7 @@ class Reader:
     def _judged(self, judge: Judge, sections: Sections) -> Found:
         native = ConvertedJudge(judge.label, judge.file, sections.places)
         fields = native.fields(sections.values, sections_holder(), "")
-        parts = [] if fields is None else [part(native, fields)]
+        parts = [] if fields is None else [_in_its_database(part(native, fields), native, sections)]
         renamed = {judge.source(written): judge.source(original) for written, original in sections.places.renamed()}
         return Found(parts, [*judge.problems, *native.problems], {}, renamed, bool(parts) and sections.complete)
 
@@ -152,6 +156,17 @@ class Reader:
         return self._judged(judge, sections)
 
 
+def _in_its_database(found: Part, native: Judge, sections: Sections) -> Part:
+    """The part, only for the database that its grants name: pgroles refuses a grant on any but the connected one."""
+    named: Dict[str, str] = {}
+    for number, grant in pgroles.dicts(sections.values.get("grants")):
+        target = grant.get("object")
+        if isinstance(target, Mapping) and target.get("type") == "database" and isinstance(target.get("name"), str):
+            named.setdefault(target["name"], native.source(f"grants[{number}].object.name"))
+    entries = tuple(DatabaseEntry(name, source, connected=True) for name, source in named.items())
+    return replace(found, manifest=replace(found.manifest, databases=entries)) if entries else found
+
+
 def _stands_beside(document: Document) -> bool:
     """Whether nothing is read from a resource, because it says nothing on a database."""
     group, kind = group_and_kind(document.content)
@@ -163,12 +178,18 @@ def _listed(documents: List[Document]) -> str:
 
 
 def _items(sections: Sections, document: Document) -> Iterator[Document]:
-    """The resource itself, or those of a list as ``kubectl get`` writes it."""
+    """The resource itself, or those of a list as ``kubectl get`` or Kubernetes' interface writes it."""
     items = document.content.get("items")
-    if group_and_kind(document.content) != ("", "List") or not isinstance(items, list):
+    group, kind = group_and_kind(document.content)
+    one = kind[: -len("List")] if kind.endswith("List") else ""
+    known = group == GROUP or (group, one) in RESOURCE_KINDS or (not group and one in BESIDE)
+    if not isinstance(items, list) or not ((group, kind) == ("", "List") or (one and known)):
         yield document
         return
     for number, item in enumerate(items):
+        if one and isinstance(item, Mapping):
+            # Kubernetes' own interface says only once of what kind the items are.
+            item = {"apiVersion": document.content["apiVersion"], "kind": one, **item}
         if is_resource(item):
             yield Document(item, f"{document.prefix}items[{number}] ({title_of(item)}): ")
         else:

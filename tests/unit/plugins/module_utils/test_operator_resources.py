@@ -308,11 +308,38 @@ def test_a_list_as_kubectl_writes_it(tmp_path: Path) -> None:
     assert found_problem.path == "a.yml: items[1] (Role own): spec.flags.createdb"
 
 
+def test_a_list_as_kubernetes_interface_writes_it(tmp_path: Path) -> None:
+    """It says only once of what kind the items are."""
+    bare = [{key: value for key, value in one.items() if key not in ("apiVersion", "kind")} for one in (APP, OWNER)]
+    listed = {"apiVersion": API, "kind": "RoleList", "metadata": {"resourceVersion": "1"}, "items": bare}
+    assert set(policy(tmp_path, [listed]).roles) == {"app", "own"}
+    assert set(policy(tmp_path, [{**listed, "items": [APP, OWNER]}]).roles) == {"app", "own"}
+    found = only(tmp_path, [{**listed, "kind": "RolList", "items": bare[:1]}, OWNER])
+    assert "unknown kind 'Rol'" in found.message and "did you mean 'Role'" in found.message
+
+
+def test_what_nothing_is_read_from_may_have_braces(tmp_path: Path) -> None:
+    password = "a{{ b }}{% c"
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": password}}
+    noted = {**APP, "metadata": {"name": "app", "annotations": {"note": "made of {{ .Values.roles }}"}}}
+    listed = {"apiVersion": "v1", "kind": "List", "items": [noted, secret]}
+    hidden = {"apiVersion": "v1", "kind": "SecretList", "items": [{"stringData": {"password": password}}]}
+    for content in ([noted, secret], [listed], [noted, hidden]):
+        secrets = Secrets()
+        assert set(policy(tmp_path, content, secrets=secrets).roles) == {"app"}
+        assert password in secrets.texts()
+    assert "contains a template" in only(tmp_path, [{**APP, "spec": {**APP["spec"], "name": "{{ y }}"}}]).message
+    one_document = yaml.safe_dump({**noted, "spec": {**APP["spec"], "comment": "COMMENT"}})
+    aliased = one_document.replace("note: ", "note: &a ").replace("comment: COMMENT", "comment: *a")
+    assert "comment: *a" in aliased and "note: &a" in aliased
+    assert "contains a template" in only(tmp_path, aliased).message
+
+
 STREAMS = [
     ("{role}---\nroles: []\n", "has several documents, as only a file of Kubernetes resources may: document 2 has no"),
     ("{role}---\n{role}---\na: [\n", "is not valid YAML (line 20, column 1)"),
     ("---\n---\n", "is empty"),
-    ("{role}---\napiVersion: v1\nkind: Secret\nstringData: {{password: '{{{{ hush }}}}'}}\n", "contains a template"),
+    ("{role}---\napiVersion: v1\nkind: Secret\nmetadata: {{name: '{{{{ hush }}}}'}}\n", "contains a template"),
 ]
 
 

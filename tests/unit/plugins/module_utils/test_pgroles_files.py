@@ -91,6 +91,11 @@ def test_a_file_without_a_mark_is_a_native_one(tmp_path: Path) -> None:
     assert read(tmp_path, "roles: [{name: app}]").roles[0].config is None
 
 
+@pytest.mark.parametrize("text", [MARK, "auth_providers: null\nroles: null"])
+def test_a_file_with_nothing_but_its_mark_declares_nothing(tmp_path: Path, text: str) -> None:
+    assert found(tmp_path, text) == {"a.yml": "declares nothing: of a manifest's sections there is none in it"}
+
+
 def test_a_native_file_stays_as_strict(tmp_path: Path) -> None:
     assert found(tmp_path, "roles: [{name: app, password: {vault: x}}]") == {
         "a.yml: roles[0].password": "must be text, not a dict"
@@ -271,6 +276,30 @@ def test_a_password_that_cannot_be_used(tmp_path: Path, role: str, path: str, wo
     assert words in problems[f"a.yml: roles[0].{path}"]
 
 
+def test_a_password_from_the_environment_is_called_as_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("APP_PASSWORD", "un-guess-able")
+    whole = policy(tmp_path, "roles: [{name: app, login: true, password: {from_env: APP_PASSWORD}}]")
+    password = whole.roles["app"].password
+    assert password is not None and password.source == "a.yml: roles[0].password.from_env"
+
+
+def test_public_is_no_role_that_has_a_problem(tmp_path: Path) -> None:
+    text = """
+        roles: [{name: app}]
+        default_privileges:
+          - {owner: app, schema: s, grant: [{role: PUBLIC, ensure: absent, privileges: [EXECUTE], on_type: function}]}
+        """
+    with pytest.raises(ManifestInvalid) as caught:
+        policy(tmp_path, MARK + textwrap.dedent(text))
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.role) == ("a.yml: default_privileges[0].grant[0].ensure", None)
+    assert (
+        "Where the schema has an entry of its own that gives PUBLIC EXECUTE, take that away by hand" in problem.message
+    )
+
+
 def test_a_password_in_the_wrong_place_is_a_secret_and_in_no_message(tmp_path: Path) -> None:
     hush = "Hush-hush-7"
     text = f"""
@@ -405,6 +434,30 @@ def test_files_of_different_tools_compose(tmp_path: Path) -> None:
         "b.yml: memberships[0].members[0]": "the membership of 'a' in 'g' is declared in two files: in a.yml:"
         " memberships[0].members[0] and in b.yml: memberships[0].members[0]",
     }
+
+
+# ---- the database ----------------------------------------------------------------------------------------------------
+
+ON_A_DATABASE = "grants: [{{role: app, privileges: [CONNECT], {key}: {{type: database, name: {name}}}}}]"
+
+
+def test_a_file_with_a_grant_on_a_database_is_for_that_database(tmp_path: Path) -> None:
+    roles = "roles: [{name: app}]\n"
+    whole = policy(tmp_path, MARK + roles + ON_A_DATABASE.format(key="on", name="shop"))
+    (entry,) = whole.databases
+    assert (entry.name, entry.source, entry.connected) == ("shop", "a.yml: grants[0].on.name", True)
+    (entry,) = policy(tmp_path, resource(roles + ON_A_DATABASE.format(key="object", name="shop"))).databases
+    assert (entry.name, entry.source) == ("shop", "a.yml: spec.grants[0].object.name")
+    paths = bundled(tmp_path, app=textwrap.dedent(APP) + ON_A_DATABASE.format(key="object", name="shop"))
+    (entry,) = manifest_to_policy({"manifest_files": paths}).databases
+    assert (entry.name, entry.source) == ("shop", "app.yml: grants[0].object.name")
+    assert policy(tmp_path, roles + ON_A_DATABASE.format(key="object", name="shop")).databases == ()
+    (problem,) = found(
+        tmp_path,
+        MARK + roles + ON_A_DATABASE.format(key="object", name="shop"),
+        MARK + ON_A_DATABASE.format(key="object", name="other"),
+    ).items()
+    assert problem[0] == "b.yml: grants[0].object.name" and "'other' is not 'shop'" in problem[1]
 
 
 # ---- bundles ---------------------------------------------------------------------------------------------------------

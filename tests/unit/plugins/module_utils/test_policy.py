@@ -78,6 +78,8 @@ def test_a_profile_makes_a_role_for_each_schema() -> None:
         source="schemas[0].profiles[0]",
         generated=True,
         attributes={"login": False, "inherit": True},
+        profile="reader",
+        schema="a",
     )
     assert policy.rules == (
         Rule("a-reader", frozenset({"USAGE"}), "schema", None, "a", "profiles.reader.grants[0] for a-reader"),

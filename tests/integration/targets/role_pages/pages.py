@@ -75,7 +75,9 @@ def cluster(made: Bench) -> None:
 def examples(made: Bench) -> None:
     """The filters' own examples, and the one of the README, one after the other in one play."""
     tasks: list[Any] = []
-    for path in sorted((ROOT / "plugins" / "filter").glob("*.py")):
+    # That of access_report writes a page: the target role_report has it.
+    for name in ("access_summary", "approved_digests", "by_database", "plan_artifact"):
+        path = ROOT / "plugins" / "filter" / f"{name}.py"
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EXAMPLES":
                 tasks += yaml.safe_load(ast.literal_eval(node.value))

@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
-from ..explain.answers import GAINED, LOST, UNCHANGED, Explained
+from ..explain.answers import GAINED, LOST, ROLE, UNCHANGED, Explained
 from ..explain.explanation import Asked, Survey
 from ..failure import Failure
 from ..filters import Options
@@ -35,6 +35,9 @@ MOST = {"held": 60_000, "ways": 60_000, "statements": 5_000, "kept": 5_000, "wit
 
 #: The most characters of a statement: it may name 500 objects.
 LONGEST_STATEMENT = 1_000
+
+#: What a page looks up by name: no name of these is left out.
+_NAMED = ("schema", "database")
 
 _WORDS = ("superuser", "createdb", "createrole", "replication", "bypassrls", "login")
 
@@ -109,16 +112,26 @@ def _role(asked: Asked, run: Run, survey: Survey, policy: Policy) -> Item:
 
 
 def _held(held: Iterable[Explained]) -> List[Item]:
-    """The items of an explanation, those that differ in nothing but the privilege as one with all of them."""
+    """The items of an explanation, those that differ in nothing but the privilege as one with all of them. Each
+    membership is an item of its own.
+    """
     found: Dict[str, Item] = {}
-    for one in held:
-        # A page has a column for each schema, so all of these are named.
-        item = explained_items([one], brief=one.answer.kind != "schema")[0]
+    for one in _apart(held):
+        item = explained_items([one], brief=one.answer.kind not in _NAMED)[0]
         item["only"] = one.only
         privilege = item.pop("privilege")
         key = json.dumps(item, sort_keys=True)
         found.setdefault(key, {**item, "privileges": []})["privileges"].append(privilege)
     return list(found.values())
+
+
+def _apart(held: Iterable[Explained]) -> Iterator[Explained]:
+    """What is held, groups that are alike one by one: each is a line, a row and a count of a page."""
+    for one in held:
+        if one.answer.kind == ROLE:
+            yield from (one._replace(objects=(group,)) for group in one.objects)
+        else:
+            yield one
 
 
 def _statements(run: Run) -> List[Tuple[Optional[str], List[str]]]:

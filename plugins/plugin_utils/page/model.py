@@ -46,14 +46,16 @@ class Way(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A membership: what it lets the member do, and what the plan does to it."""
+    """A membership: what it lets the member do, and what the plan does to it. ``changed``: the options that come or go
+    while it stays, each with what the plan does. ``reasons``: what stands behind it and its options, and the rule.
+    """
 
     group: str
     member: str
     options: Tuple[str, ...]
     plan: str
-    because: str
-    rule: Optional[str]
+    changed: Mapping[str, str]
+    reasons: Tuple[Tuple[str, Optional[str]], ...]
 
 
 class Row(NamedTuple):
@@ -99,9 +101,10 @@ class Access:
         for (group, member), told in sorted(found.items()):
             plans = {item["plan"] for _word, item in told}
             plan = plans.pop() if len(plans) == 1 else UNCHANGED
-            there = [(word, item) for word, item in told if item["plan"] != LOST] or told
-            words = tuple(dict.fromkeys(word for word, _item in there))
-            edges.append(Edge(group, member, words, plan, there[0][1]["because"], there[0][1]["rule"]))
+            there = [word for word, item in told if item["plan"] != LOST] or [word for word, _item in told]
+            changed = {word: item["plan"] for word, item in told if item["plan"] != plan}
+            reasons = tuple(dict.fromkeys((item["because"], item["rule"]) for _word, item in told))
+            edges.append(Edge(group, member, tuple(dict.fromkeys(there)), plan, changed, reasons))
         return edges
 
     # ---- what a role has
@@ -123,7 +126,7 @@ class Access:
 
     def _is_all(self, item: Item) -> bool:
         """Whether an item about one object is about all that there is of its kind in its place."""
-        connected = item["object"]["type"] == "database" and item["objects"] == [self.database]
+        connected = item["object"]["type"] == "database" and self.database in item["objects"]
         return bool(item["only"]) or connected
 
     def cells(self) -> Dict[str, Dict[str, Cell]]:

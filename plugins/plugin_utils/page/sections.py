@@ -202,7 +202,7 @@ def _target(row: Row) -> str:
 def _memberships(items: Sequence[Item], links: Mapping[str, str]) -> List[str]:
     """The groups of a role, with the way to those of its groups."""
     lines = []
-    for item in items:
+    for item in sorted(items, key=lambda item: str(item["objects"][0])):
         way = f" through {_chain(item['via'], links)}" if item["via"] else ""
         marked = f' class="{item["plan"]}"' if item["plan"] in _SIGNS else ""
         lines.append(
@@ -234,9 +234,12 @@ def memberships(edges: Sequence[Edge], links: Mapping[str, str]) -> str:
     lines = []
     for edge in edges[: 5 * ITEMS]:
         marked = f' class="{edge.plan}"' if edge.plan in _SIGNS else ""
+        words = dict.fromkeys((*edge.options, *edge.changed))
+        options = ", ".join(f"{escaped(word)}{tag(edge.changed.get(word, ''))}" for word in words)
+        why = "; ".join(behind(*reason) for reason in edge.reasons)
         lines.append(
             f"<tr{marked}><td>{_linked(edge.member, links)}{tag(edge.plan)}</td><td>{_linked(edge.group, links)}</td>"
-            f"<td>{escaped(', '.join(edge.options))}</td><td>{behind(edge.because, edge.rule)}</td></tr>"
+            f"<td>{options}</td><td>{why}</td></tr>"
         )
     return (
         f"<details><summary>{counted(len(edges), 'membership')} as a table</summary>"

@@ -26,7 +26,7 @@ from ansible_collections.pg_access.reconcile.plugins.plugin_utils.page.look impo
 from ansible_collections.pg_access.reconcile.plugins.plugin_utils.page.model import Access, Unreadable
 from ansible_collections.pg_access.reconcile.plugins.plugin_utils.page.page import page
 from ansible_collections.pg_access.reconcile.plugins.plugin_utils.page.text import cut, escaped, visible
-from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World, declared
+from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World, declared, rule
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.plugin_utils import reports
 
 pytest.importorskip("psycopg")
@@ -348,6 +348,71 @@ def test_what_no_place_is_left_for_is_counted() -> None:
 
 def made_of(edges: List[Tuple[str, str]]) -> str:
     return page([json.dumps(chart(edges).data)])
+
+
+def told_memberships(text: str) -> List[Tuple[str, str, str]]:
+    """Member, group and options in the table of memberships."""
+    table = text[text.index('aria-label="Memberships"') :].partition("</table>")[0]
+    rows = re.findall(r"<tr[^>]*><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td>", table)
+    return [(Document(member).text.strip(), Document(group).text.strip(), words) for member, group, words in rows]
+
+
+def test_groups_that_are_alike_are_each_a_membership() -> None:
+    """An explanation has them as one item, with three names of five."""
+    edges = [("m", f"g{number}") for number in range(5)] + [("other", "g0"), ("other", "g4")]
+    access = chart(edges)
+    assert [(edge.member, edge.group) for edge in access.edges()] == sorted(edges, key=lambda edge: edge[::-1])
+    drawn = picture(access, "x", {})
+    assert sorted((line.member[2:], line.group[2:]) for line in drawn.lines) == sorted(edges)
+    text = made_of(edges)
+    assert sorted(row[:2] for row in told_memberships(text)) == sorted(edges)
+    assert "7 memberships as a table" in text and "0 roles with no membership" not in text
+    links = {role["name"]: role["name"] for role in access.roles}
+    shown = Document(sections.roles(access, links)).text
+    member = shown[shown.index(" m ") : shown.index(" other ", shown.index(" m "))]
+    assert "5 groups" in member
+    for number in range(5):
+        assert f" g{number} " in member[member.index("member of") :].partition(" through ")[0]
+    alone = len(access.roles) - len({name for edge in edges for name in edge})
+    assert f"{alone} role{'s' * (alone != 1)} with no membership" in text
+
+
+def test_memberships_that_go_or_stay_for_the_same_reason_are_each_told() -> None:
+    world = World()
+    for name in ("g1", "g2", "g3", "g4", "g5"):
+        world.role(name)
+        for member in ("goes", "stays"):
+            world.member(member, name)
+    raw = {"roles": [{"name": "goes", "external": True, "member_of": []}, {"name": "stays", "external": True}]}
+    access = Access(reports.data_of(world, raw))
+    plans = {(edge.member, edge.group): edge.plan for edge in access.edges()}
+    assert plans == {
+        (member, f"g{number}"): plan
+        for member, plan in (("goes", "lost"), ("stays", "unchanged"))
+        for number in range(1, 6)
+    }
+
+
+def test_an_option_that_goes_is_told_beside_those_that_stay() -> None:
+    world = World()
+    world.role("g")
+    world.member("m", "g", admin=True)
+    raw = {"roles": declared("g", "m"), "memberships": [{"role": "g", "members": [{"name": "m"}]}]}
+    text = made(reports.data_of(world, raw))
+    ((member, group, words),) = told_memberships(text)
+    assert (member, group) == ("m", "g")
+    assert "ADMIN" in words and "goes" in words and words.index("INHERIT") < words.index("ADMIN"), words
+
+
+def test_the_database_is_whole_also_where_another_one_is_held_alike() -> None:
+    world = World()
+    world.role("app", login=True)
+    names = ("aa", "ab", "ac", "ad")
+    for name in (*names, world.state.server.database):
+        world.database(name, "postgres", ("app", "CONNECT", "postgres"))
+    grants = [rule("other", "CONNECT", "database", name=name) for name in names]
+    data = reports.data_of(world, {"roles": declared("other"), "grants": grants})
+    assert Access(data).cells()["app"]["*"]["database"] == {"CONNECT": "all"}
 
 
 def test_nobody_in_no_group_needs_no_picture() -> None:

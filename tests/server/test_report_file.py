@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 from harness import Database
+from playbook_support import play
 
 MANIFEST = """
 default_owner: owner
@@ -48,13 +50,14 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def flat(items: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
-    """What items say, one for each privilege, as far as both forms have it."""
+    """What items say, one for each privilege and membership, as far as both forms have it."""
     return {
         (
-            item["role"], json.dumps(item["object"], sort_keys=True), privilege, item["grant_option"], item["grantor"],
+            item["role"], name, privilege, item["grant_option"], item["grantor"],
             tuple(item["via"]), item["set_role"], *_reason(item), item["plan"],
         )
         for item in items
+        for name in (item["objects"] if item["object"]["type"] == "role" else [json.dumps(item["object"], sort_keys=True)])
         for privilege in item.get("privileges") or [item["privilege"]]
     }  # fmt: skip
 
@@ -95,6 +98,57 @@ def test_put_together_the_data_say_of_every_role_what_explain_says(inventory: Da
             # What the plan has just given is no longer new.
             found = {(*item[:-1], "unchanged") for item in put_together(data, name)}
             assert found == flat(wanted), name
+
+
+ALIKE = """
+CREATE ROLE g1; CREATE ROLE g2; CREATE ROLE g3; CREATE ROLE g4; CREATE ROLE m LOGIN; CREATE ROLE guest LOGIN;
+CREATE ROLE between; GRANT g1, g2, g3, g4 TO m, guest, between; GRANT pg_monitor, between TO m
+"""
+
+#: Group and member; whoever owns the database is in this one without a row.
+MEMBERSHIPS = """
+SELECT roleid::regrole::text, member::regrole::text FROM pg_auth_members
+UNION SELECT 'pg_database_owner', datdba::regrole::text FROM pg_database WHERE datname = current_database()
+"""
+
+
+def test_the_page_has_every_membership_of_the_catalog(db: Database, tmp_path: Path) -> None:
+    """Through the role, in check mode and in two runs; groups that are alike are one item of an explanation."""
+    db.sql(ALIKE)
+    manifest = {"schemas": [{"name": "public"}], "roles": [{"name": "guest", "external": True, "member_of": []}]}
+    page = tmp_path / "page.html"
+    variables = {"reconcile_database": db.name, "reconcile_report": str(page), "reconcile_manifest": manifest}
+    site = [
+        {
+            "hosts": "localhost",
+            "connection": "local",
+            "gather_facts": False,
+            "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}", **variables},
+            "roles": ["pg_access.reconcile.reconcile"],
+        }
+    ]
+    (tmp_path / "site.yml").write_text(json.dumps(site), encoding="utf-8")
+    going = {(f"g{number}", "guest") for number in range(1, 5)}
+    before = {(group, member) for group, member in db.query(MEMBERSHIPS)}
+    assert going < before and ("pg_monitor", "m") in before
+    for words, there, gone in (["--check"], before - going, going), ([], before - going, going), ([], before - going, set()):
+        played = play(db, tmp_path, "site.yml", *words)
+        assert played.status == 0, played.output
+        shown = memberships(page.read_text(encoding="utf-8"))
+        assert {pair for pair, goes in shown.items() if goes} == gone
+        assert {pair for pair, goes in shown.items() if not goes} == there
+    assert {(group, member) for group, member in db.query(MEMBERSHIPS)} == before - going
+
+
+def memberships(page: str) -> dict[tuple[str, str], bool]:
+    """The table of memberships: group and member, and whether it goes. The picture has as many lines of each sort."""
+    table = page[page.index('aria-label="Memberships"') :].partition("</table>")[0]
+    row = r'<tr( class="lost")?><td>.*?<bdi>(.*?)</bdi>.*?</td><td>.*?<bdi>(.*?)</bdi>'
+    found = {(group, member): bool(goes) for goes, member, group in re.findall(row, table)}
+    assert f"<summary>{len(found)} memberships as a table" in page
+    lines = re.findall(r'<path class="\w+ (\w+)"', page[page.index("<svg") : page.index("</svg>")])
+    assert (len(lines), lines.count("lost")) == (len(found), sum(found.values()))
+    return found
 
 
 def test_who_holds_what_and_what_the_plan_does_are_there(inventory: Database, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ from .answers import (
 )
 from .reasons import Reason, Reasons
 from .things import Thing, things
-from .ways import Way, Ways
+from .ways import WORDS, Way, Ways
 
 _RELATIONS = ("table", "view", "materialized_view", "sequence")
 _TABLES = ("table", "view", "materialized_view")
@@ -142,6 +142,17 @@ class WayThrough(NamedTuple):
     plan: str
 
 
+class Edge(NamedTuple):
+    """What a membership lets its member do, in a word, whatever other ways there are to the group. Roles are names."""
+
+    group: str
+    member: str
+    option: str
+    because: str
+    rule: Optional[str]
+    plan: str
+
+
 class Survey(NamedTuple):
     """All roles at once: what each holds by itself, its memberships, and the ways to what others hold. Put together
     that is what an explanation of each role says, but it does not grow with roles times privileges.
@@ -154,6 +165,7 @@ class Survey(NamedTuple):
     after: State
     held: Tuple[Explained, ...]
     ways: Tuple[WayThrough, ...]
+    edges: Tuple[Edge, ...]
 
 
 def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) -> Survey:
@@ -171,7 +183,8 @@ def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) ->
     used = {item.answer.role for item in held if item.answer.how != PREDEFINED} | {way.via[-1] for way in ways}
     roles = [role for role in asked if role.name in used or not role.name.startswith("pg_")]
     kept = {role.name for role in roles}
-    return Survey(tuple(roles), after, tuple(item for item in held if item.answer.role in kept), tuple(ways))
+    edges = tuple(edge for role in asked for edge in made.edges_of(role))
+    return Survey(tuple(roles), after, tuple(item for item in held if item.answer.role in kept), tuple(ways), edges)
 
 
 class _Explanation:
@@ -221,6 +234,19 @@ class _Explanation:
             for way, plan in _sides(old.get(holder), new.get(holder))
         ]
         return iter(sorted(found, key=lambda way: (way.set_role is not None, len(way.via), way.via, way.plan)))
+
+    def edges_of(self, role: Asked) -> Iterator[Edge]:
+        """The memberships of a role, each option by itself, by the names of groups."""
+        old, new = self._old.direct(role.before), self._new.direct(role.after)
+        for name, group in sorted((self._name(group), group) for group in {*old, *new}):
+            for word in WORDS:
+                before, after = word in old.get(group, ()), word in new.get(group, ())
+                if after:
+                    reason = self._reasons.of_edge((group, role.after or 0))
+                    yield Edge(name, role.name, word, *reason, UNCHANGED if before else GAINED)
+                elif before:
+                    reason = self._reasons.of_lost_edge([(group, role.before or 0)])
+                    yield Edge(name, role.name, word, *reason, LOST)
 
     def _set_role(self, way: Way) -> Optional[str]:
         return None if way.set_role is None else self._name(way.set_role)

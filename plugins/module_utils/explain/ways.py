@@ -8,14 +8,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ..authority.powers import Powers
 from ..privileges import PUBLIC_OID
 from ..state import State
 
 #: What a membership lets its member do, as GRANT and pg_has_role() call it. MEMBER: nothing of the others.
-INHERITS, SETS, ADMINISTERS, IS_MEMBER = "INHERIT", "SET", "ADMIN", "MEMBER"
+WORDS = INHERITS, SETS, ADMINISTERS, IS_MEMBER = "INHERIT", "SET", "ADMIN", "MEMBER"
 
 
 class Way(NamedTuple):
@@ -83,6 +83,25 @@ class Ways:
             if member != role and not {(member, INHERITS), (member, SETS)} & found.keys():
                 found[member, IS_MEMBER] = path
         return found
+
+    def direct(self, role: Optional[int]) -> Mapping[int, Set[str]]:
+        """The groups that a role is itself a member of, with what these memberships alone let it do."""
+        if role is None or role == PUBLIC_OID:
+            return {}
+        powers = self._powers
+        found: Dict[int, Set[str]] = {}
+        for way, word, groups in (
+            ("member", IS_MEMBER, powers.groups_of(role)),
+            ("inherit", INHERITS, powers.acts_with(role)),
+            ("set", SETS, powers.may_set(role)),
+        ):
+            # The shortest way has one step exactly where there is a membership.
+            for group in groups:
+                if powers.path(role, group, way) == (group,):
+                    found.setdefault(group, set()).add(word)
+        for group in powers.administered(role):
+            found.setdefault(group, set()).add(ADMINISTERS)
+        return {group: words - {IS_MEMBER} or words for group, words in found.items()}
 
     def edges(self, role: int, path: Tuple[int, ...]) -> List[Tuple[int, int]]:
         """The memberships that a path consists of: group and member."""

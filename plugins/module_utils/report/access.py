@@ -31,7 +31,7 @@ from .result import summary, suppressed_counts, warnings_of
 FORMAT = 1
 
 #: The most items of each list; how many more there are is told. A page for people shows far less.
-MOST = {"held": 60_000, "ways": 60_000, "statements": 5_000, "kept": 5_000, "withheld": 5_000}
+MOST = {"held": 60_000, "ways": 60_000, "memberships": 60_000, "statements": 5_000, "kept": 5_000, "withheld": 5_000}
 
 #: The most characters of a statement: it may name 500 objects.
 LONGEST_STATEMENT = 1_000
@@ -63,6 +63,7 @@ def access_of(run: Run, options: Options, policy: Policy, *, check_mode: bool, w
     lists: Dict[str, List[Any]] = {
         "held": _held(survey.held),
         "ways": [list(way) for way in survey.ways],
+        "memberships": [list(edge) for edge in survey.edges],
         "statements": _statements(run),
         "kept": [_plain(item) for item in suppressed_items(plan.suppressed, brief=True)],
         "withheld": [_plain(item) for item in withheld_items(plan.withheld, brief=True)],

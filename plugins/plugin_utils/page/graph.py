@@ -230,7 +230,7 @@ def _drawn(nodes: Sequence[Node], lines: Sequence[Line], ident: str, links: Mapp
         f'<desc id="{ident}-s">{counted(len(nodes), "place")} and {counted(len(lines), "line")}. Groups stand on the'
         " left, their members to the right of them. The table of memberships below says the same.</desc>",
     ]
-    parts += [_line(line, course, at) for line, course in zip(lines, courses)]
+    parts += [_line(line, course, at, by_key) for line, course in zip(lines, courses)]
     parts += [_box(node, at[node.key], links) for node in nodes]
     parts.append("</svg>")
     return "\n".join(parts)
@@ -297,7 +297,9 @@ def _apart(wanted: Sequence[float], sizes: Sequence[float]) -> List[float]:
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
-def _line(line: Line, course: Sequence[str], at: Mapping[str, Tuple[float, float]]) -> str:
+def _line(
+    line: Line, course: Sequence[str], at: Mapping[str, Tuple[float, float]], nodes: Mapping[str, Node]
+) -> str:
     """A line along its course. Through the columns between it goes level."""
     x, y = at[course[0]]
     path = [f"M{x + WIDTH:g} {y:g}"]
@@ -311,7 +313,7 @@ def _line(line: Line, course: Sequence[str], at: Mapping[str, Tuple[float, float
             x += WIDTH
             path.append(f"H{x:g}")
     words = {"inherits": "inherits", "set": "may SET ROLE", "none": "is a member"}[line.reach]
-    told = f"{line.member[2:]} {words}: {line.group[2:]}"
+    told = f"{nodes[line.member].label} {words}: {nodes[line.group].label}"
     if line.number > 1:
         told += f" ({counted(line.number, 'membership')})"
     told += {"gained": ", new", "lost": ", goes"}.get(line.plan, "")

@@ -76,6 +76,7 @@ class Access:
         self.data: Mapping[str, Any] = data
         self.database: str = data["server"]["database"]
         self.roles: Sequence[Item] = data["roles"]
+        self._edges: Sequence[Sequence[Any]] = data["memberships"]
         self.held: Dict[str, List[Item]] = defaultdict(list)
         self.memberships: Dict[str, List[Item]] = defaultdict(list)
         for item in data["held"]:
@@ -92,19 +93,16 @@ class Access:
 
     def edges(self) -> List[Edge]:
         """The memberships, each once, by group and member."""
-        found: Dict[Tuple[str, str], List[Tuple[str, Item]]] = defaultdict(list)
-        for member, items in self.memberships.items():
-            for item in items:
-                if not item["via"]:
-                    found[item["objects"][0], member] += [(word, item) for word in item["privileges"]]
+        found: Dict[Tuple[str, str], List[Tuple[str, str, Tuple[str, Optional[str]]]]] = defaultdict(list)
+        for group, member, word, because, rule, plan in self._edges:
+            found[group, member].append((word, plan, (because, rule)))
         edges = []
         for (group, member), told in sorted(found.items()):
-            plans = {item["plan"] for _word, item in told}
-            plan = plans.pop() if len(plans) == 1 else UNCHANGED
-            there = [word for word, item in told if item["plan"] != LOST] or [word for word, _item in told]
-            changed = {word: item["plan"] for word, item in told if item["plan"] != plan}
-            reasons = tuple(dict.fromkeys((item["because"], item["rule"]) for _word, item in told))
-            edges.append(Edge(group, member, tuple(dict.fromkeys(there)), plan, changed, reasons))
+            plans = {plan for _word, plan, _reason in told}
+            whole = plans.pop() if len(plans) == 1 else UNCHANGED
+            there = tuple(word for word, plan, _reason in told if plan != LOST or whole == LOST)
+            changed = {word: plan for word, plan, _reason in told if plan != whole}
+            edges.append(Edge(group, member, there, whole, changed, tuple(dict.fromkeys(item[2] for item in told))))
         return edges
 
     # ---- what a role has

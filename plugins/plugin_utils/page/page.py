@@ -177,6 +177,7 @@ def _graph(access: Access, svg: str, left_out: int, links: Mapping[str, str], pl
         words += f" Roles that are alike share one of the {places} places."
     return (
         f'<p class="small">{words}</p><div class="scroll" tabindex="0" role="region" aria-label="Graph of roles">'
-        f"{svg}</div>{more(left_out, 'role', ' that this picture has no room for')}{apart}"
+        f"{svg}</div>{more(left_out, 'role', ' that this picture has no room for')}"
+        f"{more(access.left_out('memberships'), 'option of memberships', ' that the data have no room for')}{apart}"
         f"{sections.memberships(edges, links)}"
     )

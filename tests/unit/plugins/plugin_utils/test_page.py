@@ -335,6 +335,8 @@ def test_too_many_roles_share_places_and_nobody_is_lost() -> None:
         {name for edge in edges for name in edge}
     )
     assert sum(line.number for line in drawn.lines) == 200
+    # A line between shared places says so.
+    assert "user0 and 39 more inherits: team0 (40 memberships)" in drawn.svg
 
 
 def test_what_no_place_is_left_for_is_counted() -> None:
@@ -402,6 +404,33 @@ def test_an_option_that_goes_is_told_beside_those_that_stay() -> None:
     ((member, group, words),) = told_memberships(text)
     assert (member, group) == ("m", "g")
     assert "ADMIN" in words and "goes" in words and words.index("INHERIT") < words.index("ADMIN"), words
+
+
+@pytest.mark.parametrize("direct", [{}, {"inherit": False, "set": False}])
+def test_a_membership_is_told_where_another_way_to_the_group_stays(direct: Dict[str, bool]) -> None:
+    """An explanation is about what a role has, which is the same before and after; a line is about a membership."""
+    world = World(16)
+    for name in ("g", "between"):
+        world.role(name)
+    for name in ("goes", "stays"):
+        world.member(name, "g", **direct)
+        world.member(name, "between")
+    world.member("between", "g")
+    world.member("new", "between")
+    raw = {
+        "roles": [
+            {"name": "goes", "member_of": [{"name": "between"}]},
+            {"name": "stays", "external": True},
+            {"name": "new", "member_of": [{"name": "between"}, {"name": "g"}]},
+            *({"name": name, "external": True} for name in ("g", "between")),
+        ]
+    }
+    access = Access(reports.data_of(world, raw))
+    plans = {(edge.member, edge.group): edge.plan for edge in access.edges() if edge.member != "between"}
+    beside = {(name, "between"): "unchanged" for name in ("goes", "stays", "new")}
+    assert plans == {("goes", "g"): "lost", ("stays", "g"): "unchanged", ("new", "g"): "gained", **beside}
+    lines = {(line.member[2:], line.group[2:]): line.reach for line in picture(access, "x", {}).lines}
+    assert lines["stays", "g"] == ("none" if direct else "inherits")
 
 
 def test_the_database_is_whole_also_where_another_one_is_held_alike() -> None:

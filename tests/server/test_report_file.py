@@ -107,8 +107,8 @@ CREATE ROLE between; GRANT g1, g2, g3, g4 TO m, guest, between; GRANT pg_monitor
 
 #: Group and member; whoever owns the database is in this one without a row.
 MEMBERSHIPS = """
-SELECT roleid::regrole::text, member::regrole::text FROM pg_auth_members
-UNION SELECT 'pg_database_owner', datdba::regrole::text FROM pg_database WHERE datname = current_database()
+SELECT pg_get_userbyid(roleid)::text, pg_get_userbyid(member)::text FROM pg_auth_members
+UNION SELECT 'pg_database_owner', pg_get_userbyid(datdba)::text FROM pg_database WHERE datname = current_database()
 """
 
 

@@ -176,6 +176,20 @@ def test_every_room_is_in_the_architecture() -> None:
     assert named - names == {"tools/generate.py", "tools/manifest_schema.py"}
 
 
+def test_every_row_is_in_a_table() -> None:
+    """A row after an empty line, or with another number of cells, is shown as text with strokes, or cut."""
+    count = 0
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/README.md")]):
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for block in re.findall(r"(?:^\|.*\n?)+", text, re.M):
+            head, *rows = (re.findall(r"(?<!\\)\|", line) for line in block.splitlines())
+            assert rows and re.fullmatch(r"[|: -]+", block.splitlines()[1]), f"{page.name}: {block[:80]}"
+            for line, row in zip(block.splitlines()[1:], rows):
+                assert len(row) == len(head), f"{page.name}: {line[:120]}"
+            count += len(rows)
+    assert count > 200
+
+
 def test_every_error_code_is_explained() -> None:
     page = (ROOT / "docs/results.md").read_text(encoding="utf-8")
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "plugins/module_utils").rglob("*.py"))

@@ -39,7 +39,10 @@ def lines_of(result: Mapping[str, Any], previous: Any = None) -> List[str]:
     dropped = [item["role"] for item in affected if item["dropped"]]
     if dropped:
         lines.append(f"dropped: {_listed(dropped, MOST)}")
-    lines += _few(list(_backlog(result["summary"]["suppressed_revokes"], _earlier(previous, name))), "backlog")
+    earlier = _earlier(previous, name)
+    lines += _few(list(_backlog(result["summary"]["suppressed_revokes"], earlier)), "backlog")
+    if previous and earlier is None:
+        lines.append(f"backlog: the earlier result that was given says nothing about {name}")
     withheld = result["withheld"]
     if withheld:
         reasons = ", ".join(sorted({item["reason"] for item in withheld}))
@@ -113,9 +116,9 @@ def _earlier(previous: Any, database: str) -> Optional[Dict[str, int]]:
         return None
     summary = found.get("summary", found)
     counts = summary.get("suppressed_revokes") if isinstance(summary, Mapping) else None
-    if not isinstance(counts, Mapping):
+    if not isinstance(counts, Mapping) or not all(isinstance(count, int) for count in counts.values()):
         return None
-    return {str(role): count for role, count in counts.items() if isinstance(count, int)}
+    return {str(role): count for role, count in counts.items()}
 
 
 def _few(lines: List[str], sort: str) -> List[str]:

@@ -95,17 +95,22 @@ def test_what_an_image_and_a_project_need_is_named() -> None:
         assert [each["name"] for each in wanted["collections"]] == [name]
 
 
-def test_the_project_is_planned_and_applied(playbooks: Playbooks, newest: int, tmp_path: Path) -> None:
-    """As the two job templates do it: inventory, extra variables and the credential's environment are the role's."""
+@pytest.mark.parametrize(("database", "asked"), [("shop", True), ("off", False)])
+def test_the_project_is_planned_and_applied(
+    database: str, asked: bool, playbooks: Playbooks, newest: int, tmp_path: Path
+) -> None:
+    """As the two job templates do it: inventory, extra variables and the credential's environment are the role's. The
+    database is in the survey's answer, or only in the credential.
+    """
     values: dict[str, Any] = {
         "awx_job_template_project": {"name": "Access"},
-        "awx_job_template_databases": ["shop"],
+        "awx_job_template_databases": [database] if asked else [],
         "awx_job_template_modes": ["adopt"],
     }
     objects = playbooks.objects(values)
     for name in PROJECT:
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(EXAMPLES[name], encoding="utf-8")
+        (tmp_path / name.replace("shop", database)).write_text(EXAMPLES[name], encoding="utf-8")
     host = {"all": {"hosts": {"localhost": objects["host_variables"]}}}
     (tmp_path / "inventory.yml").write_text(yaml.safe_dump(host), encoding="utf-8")
     server = servers.start(newest)
@@ -114,10 +119,12 @@ def test_the_project_is_planned_and_applied(playbooks: Playbooks, newest: int, t
             "host": server.socket_directory, "port": str(server.port), "user": "postgres", "autocommit": True,
         }  # fmt: skip
         with psycopg.connect(**login, dbname="postgres") as connection:
-            connection.execute("CREATE DATABASE shop")
-        with psycopg.connect(**login, dbname="shop") as connection:
+            connection.execute(f"CREATE DATABASE {database}")
+        with psycopg.connect(**login, dbname=database) as connection:
             connection.execute("CREATE SCHEMA inventory CREATE TABLE stock (id int)")
         inputs = {"host": server.socket_directory, "port": str(server.port), "username": "postgres"}
+        if not asked:
+            inputs["database"] = database
         environment = injection.inject(objects["credential_type"], inputs, tmp_path)
 
         def launch(template: str, playbook: str) -> tuple[int, bool, str]:
@@ -133,6 +140,11 @@ def test_the_project_is_planned_and_applied(playbooks: Playbooks, newest: int, t
             )  # fmt: skip
             return run.code, bool(run.changed), run.output
 
+        if not asked:
+            named = environment.pop("PGDATABASE")
+            code, _changed, output = launch("plan", "reconcile.yml")
+            assert code == 2 and "/access/.yml was not found" in " ".join(output.split()), output
+            environment["PGDATABASE"] = named
         code, changed, output = launch("plan", "reconcile.yml")
         assert (code, changed) == (0, True), output
         assert "shop_reader" in output
@@ -144,7 +156,7 @@ def test_the_project_is_planned_and_applied(playbooks: Playbooks, newest: int, t
         assert (code, changed) == (0, False), output
         code, _changed, output = launch("plan", "drift.yml")
         assert code == 0, output
-        with psycopg.connect(**login, dbname="shop") as connection:
+        with psycopg.connect(**login, dbname=database) as connection:
             found = connection.execute(
                 "SELECT has_table_privilege('shop_reader', 'inventory.stock', 'SELECT')"
             ).fetchone()

@@ -85,10 +85,20 @@ def test_the_backlog_has_its_trend(previous: Any) -> None:
 
 @pytest.mark.parametrize(
     "previous",
-    [None, "", [], {}, {"other": {"summary": {"suppressed_revokes": {"a": 1}}}}, {"shop": 3}, {"shop": {"summary": 3}},
-     {"summary": {"suppressed_revokes": {"a": 1}}, "server": {"database": "other"}}],
+    ["abc", {"other": {"summary": {"suppressed_revokes": {"a": 1}}}}, {"shop": 3}, {"shop": {"summary": 3}},
+     {"summary": {"suppressed_revokes": {"a": 1}}, "server": {"database": "other"}},
+     {"shop": {"summary": {"suppressed_revokes": {"a": "x"}}}},
+     {"db1": {"shop": {"summary": {"suppressed_revokes": {"a": 1}}}}}],
 )  # fmt: skip
-def test_what_is_no_earlier_result_of_this_database_gives_no_trend(previous: Any) -> None:
+def test_what_is_no_earlier_result_of_this_database_gives_no_trend_and_says_so(previous: Any) -> None:
+    assert lines_of(result([], {"a": 7}), previous=previous)[1:] == [
+        "backlog: 7 undeclared privileges kept for a",
+        "backlog: the earlier result that was given says nothing about shop",
+    ]
+
+
+@pytest.mark.parametrize("previous", [None, "", [], {}])
+def test_nothing_earlier_is_no_matter(previous: Any) -> None:
     assert lines_of(result([], {"a": 7}), previous=previous)[1:] == ["backlog: 7 undeclared privileges kept for a"]
 
 

@@ -131,7 +131,11 @@ def test_the_page_has_every_membership_of_the_catalog(db: Database, tmp_path: Pa
     going = {(f"g{number}", "guest") for number in range(1, 5)}
     before = {(group, member) for group, member in db.query(MEMBERSHIPS)}
     assert going < before and ("pg_monitor", "m") in before
-    for words, there, gone in (["--check"], before - going, going), ([], before - going, going), ([], before - going, set()):
+    for words, there, gone in (
+        (["--check"], before - going, going),
+        ([], before - going, going),
+        ([], before - going, set()),
+    ):
         played = play(db, tmp_path, "site.yml", *words)
         assert played.status == 0, played.output
         shown = memberships(page.read_text(encoding="utf-8"))

@@ -80,8 +80,9 @@ class Ways:
             path = powers.path(role, member, "member")
             for group in powers.administered(member):
                 found.setdefault((group, ADMINISTERS), (*path, group))
-            if member != role and not {(member, INHERITS), (member, SETS)} & found.keys():
-                found[member, IS_MEMBER] = path
+        for group in powers.groups_of(role):
+            if group != role and not any((group, word) in found for word in (INHERITS, SETS, ADMINISTERS)):
+                found[group, IS_MEMBER] = powers.path(role, group, "member")
         return found
 
     def direct(self, role: Optional[int]) -> Mapping[int, Set[str]]:

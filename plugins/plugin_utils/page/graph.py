@@ -297,9 +297,7 @@ def _apart(wanted: Sequence[float], sizes: Sequence[float]) -> List[float]:
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
-def _line(
-    line: Line, course: Sequence[str], at: Mapping[str, Tuple[float, float]], nodes: Mapping[str, Node]
-) -> str:
+def _line(line: Line, course: Sequence[str], at: Mapping[str, Tuple[float, float]], nodes: Mapping[str, Node]) -> str:
     """A line along its course. Through the columns between it goes level."""
     x, y = at[course[0]]
     path = [f"M{x + WIDTH:g} {y:g}"]

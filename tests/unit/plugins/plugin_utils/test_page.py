@@ -406,6 +406,16 @@ def test_an_option_that_goes_is_told_beside_those_that_stay() -> None:
     assert "ADMIN" in words and "goes" in words and words.index("INHERIT") < words.index("ADMIN"), words
 
 
+def test_who_may_only_hand_a_group_on_is_no_plain_member_of_it() -> None:
+    world = World(16)
+    world.role("g")
+    world.member("m", "g", admin=True, inherit=False, set=False)
+    access = Access(reports.data_of(world, {"roles": declared("someone")}))
+    (edge,) = access.edges()
+    (item,) = access.memberships["m"]
+    assert list(edge.options) == item["privileges"] == ["ADMIN"]
+
+
 @pytest.mark.parametrize("direct", [{}, {"inherit": False, "set": False}])
 def test_a_membership_is_told_where_another_way_to_the_group_stays(direct: Dict[str, bool]) -> None:
     """An explanation is about what a role has, which is the same before and after; a line is about a membership."""

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -244,11 +244,11 @@ def integration(job: Job) -> None:
         job.skip(f"community.general.passwordstore: {lacking}")
 
 
-def prepare_server(job: Job, version: int) -> Path:
-    """Fetches a PostgreSQL server; the `bin` folder of the environment that the server tests run in."""
+def prepare_server(job: Job, *versions: int) -> Path:
+    """Fetches PostgreSQL servers; the `bin` folder of the environment that the server tests run in."""
     tools = job.environment("dev")
     with locked("servers"):
-        job.run(tools / "python", "tests/server/servers.py", "prepare", str(version))
+        job.run(tools / "python", "tests/server/servers.py", "prepare", *map(str, versions))
     return tools
 
 
@@ -482,9 +482,10 @@ def pytest(job: Job, tools: Path, *words: str, env: Mapping[str, str] | None = N
             job.counts.add_junit([report])
 
 
-def server_part(version: int) -> Part:
+def server_part(version: int, versions: Sequence[int]) -> Part:
     def check(job: Job) -> None:
-        tools = prepare_server(job, version)
+        # An export from one version is applied on another one.
+        tools = prepare_server(job, *sorted({version, versions[0], versions[-1]}))
         chosen = ["-k", job.options.k] if job.options.k else []
         pooler, lacking = companions.pgbouncer(job.log)
         if lacking:
@@ -505,7 +506,7 @@ def parts() -> list[Part]:
     """All parts that this machine can run. `CI=true` insists on every PostgreSQL version."""
     servers = ALL_SERVERS if insisting() or shutil.which("npm") else PYPI_SERVERS
     return [
-        *(server_part(version) for version in servers),
+        *(server_part(version, servers) for version in servers),
         Part("sanity-newest", 120, sanity),
         Part("sanity-oldest", 120, sanity),
         Part("integration-newest", 90, integration),

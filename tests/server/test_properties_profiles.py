@@ -74,7 +74,7 @@ def profiles(draw: st.DrawFn) -> Raw:
 def generated(manifest: Raw) -> list[str]:
     """The names of the roles that the profiles make."""
     return [
-        room("policy")._filled(item.get("role_pattern", manifest["role_pattern"]), item["name"], profile)
+        room("policy").filled(item.get("role_pattern", manifest["role_pattern"]), item["name"], profile)
         for item in manifest["schemas"]
         for profile in item["profiles"]
     ]

@@ -146,7 +146,7 @@ def world(manifest: dict[str, Any]) -> list[str]:
             if kind in _MADE:
                 made.append(_MADE[kind].format(f"{quoted(schema)}.{quoted(name)}", table))
             elif kind in ("function", "procedure"):
-                routine, _, rest = name.partition("(")
+                routine, _bracket, rest = name.partition("(")
                 made.append(
                     f"CREATE FUNCTION {quoted(schema)}.{quoted(routine)}({rest} RETURNS int LANGUAGE sql AS 'SELECT 1'"
                 )

@@ -92,12 +92,12 @@ class Browser:
 
     def _message(self, limit: float) -> dict[str, Any]:
         while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._in], [], [], max(0, limit - time.monotonic()))
+            ready, _writable, _failed = select.select([self._in], [], [], max(0, limit - time.monotonic()))
             chunk = os.read(self._in, 1 << 16) if ready else b""
             if not chunk:
                 raise RuntimeError("the browser does not answer")
             self._buffer += chunk
-        text, _, self._buffer = self._buffer.partition(b"\0")
+        text, _end, self._buffer = self._buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(text)
         if "method" in message:
             self._events.append(message)

@@ -452,11 +452,12 @@ def test_a_file_with_a_grant_on_a_database_is_for_that_database(tmp_path: Path) 
     (entry,) = manifest_to_policy({"manifest_files": paths}).databases
     assert (entry.name, entry.source) == ("shop", "app.yml: grants[0].object.name")
     assert policy(tmp_path, roles + ON_A_DATABASE.format(key="object", name="shop")).databases == ()
-    (problem,) = found(
+    two = found(
         tmp_path,
         MARK + roles + ON_A_DATABASE.format(key="object", name="shop"),
         MARK + ON_A_DATABASE.format(key="object", name="other"),
-    ).items()
+    )
+    [problem] = list(two.items())
     assert problem[0] == "b.yml: grants[0].object.name" and "'other' is not 'shop'" in problem[1]
 
 

@@ -12,9 +12,9 @@ import re
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from ..manifest import settings
+from ..policy import filled
 from ..privileges import KINDS
 from .model import Inventory
-from .patterns import filled
 from .shapes import Form, Held, Shape, replaced
 
 _KINDS = tuple(kind.name for kind in KINDS.values() if kind.in_schema)

@@ -8,23 +8,19 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 from typing import Iterable, List, Optional, Set, Tuple
 
-from ..manifest.texts import TEXTS, Refused
+from ..manifest.texts import TEMPLATE, TEXTS, Refused
 from ..privileges import BOOTSTRAP_OID, PUBLIC, PUBLIC_OID, is_predefined, is_provider_here
 from ..signatures import split_signature
 from ..state import Role, State
 from .extras import Choice
 
-#: What a file's reader takes for a template that nobody has filled in.
-_TEMPLATE = re.compile(r"\{\{|\{%")
-
 
 def fits(text: str, judge: str) -> bool:
     """Whether a manifest can hold this text at a place that is judged so (``TEXTS``)."""
-    if _TEMPLATE.search(text):
+    if TEMPLATE.search(text):
         return False
     try:
         TEXTS[judge](text)
@@ -35,7 +31,7 @@ def fits(text: str, judge: str) -> bool:
 
 def routine_fits(label: str, name: str) -> bool:
     """Whether a rule can name this routine: its signature is read as just that name and its arguments."""
-    if _TEMPLATE.search(label) or ")" in name or name != name.strip() or name.startswith('"'):
+    if TEMPLATE.search(label) or ")" in name or name != name.strip() or name.startswith('"'):
         return False
     return fits(name, "column") and next((read for read, _arguments in split_signature(label)), None) == name
 
@@ -56,11 +52,6 @@ def escaped(name: str) -> str:
 def matches(name: str, patterns: Iterable[str]) -> bool:
     """Whether a name matches one of these patterns."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def any_matches(names: Iterable[str], pattern: str) -> bool:
-    """Whether one of these names matches a pattern."""
-    return any(fnmatchcase(name, pattern) for name in names)
 
 
 class Roles:

@@ -8,13 +8,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Iterator, List, NamedTuple, Tuple
 
-from ..manifest.spec import DEFAULT_ROLE_PATTERN
+from ..policy import filled
 from .shapes import places
-
-__all__ = ["DEFAULT_ROLE_PATTERN", "Reading", "filled", "readings"]
 
 
 class Reading(NamedTuple):
@@ -27,13 +24,6 @@ class Reading(NamedTuple):
     schema_first: bool
     inner: int
     outer: int
-
-
-def filled(pattern: str, schema: str, profile: str) -> str:
-    """The text with what the placeholders stand for."""
-    words = {"{schema}": schema, "{profile}": profile}
-    # In one pass: a schema may be called {profile}.
-    return re.sub(r"\{(?:schema|profile)\}", lambda match: words[match.group()], pattern)
 
 
 def readings(role: str, schema: str) -> Tuple[Reading, ...]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..manifest.spec import SECTIONS
+from ..manifest.spec import DEFAULT_ROLE_PATTERN, SECTIONS
 from .alike import Cluster, clusters
 from .model import Inventory
-from .patterns import DEFAULT_ROLE_PATTERN, Reading, readings
+from .patterns import Reading, readings
 from .shapes import Shape, shapes
 from .unprofile import flattened
 

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 from ansible.module_utils.basic import FILE_COMMON_ARGUMENTS
 
 from ..connection import CONNECTION_OPTIONS, address, connect, require_psycopg
-from ..failure import of_problems
+from ..failure import LARGEST, of_problems
 from ..interruption import Signals
 from ..manifest.spec import CONNECTION_NAMES, ansible_options
 from ..manifest.texts import show
@@ -23,20 +23,17 @@ from ..masking import leaves
 from ..module import Module, run
 from ..privileges import is_system_schema
 from ..problems import ManifestInvalid, Problem
-from ..report.result import names_of
+from ..report.result import names_of, server_of
 from ..state import State
 from ..transaction import Settings, begin, ending
 from .extras import Choice
 from .flat import flat_manifest
 from .model import Flat
-from .names import any_matches
+from .names import matches
 from .options import EXPORT_OPTIONS
 from .reading import prove, read
 from .roles import counts
 from .text import to_yaml
-
-#: Characters of a result from which on it is not sure to arrive: AWX drops one over 700,000.
-LARGEST_RESULT = 500_000
 
 
 class ExportModule(Module):
@@ -134,7 +131,12 @@ def _look_for(state: State, choice: Choice, module: Module) -> None:
     problems: List[Problem] = []
     for option, what in (("schemas", "schema"), ("roles", "role")):
         patterns = getattr(choice, option) or ()
-        idle = [f"{option}[{number}]" for number, one in enumerate(patterns) if not any_matches(present[option], one)]
+        found = present[option]
+        idle = [
+            f"{option}[{number}]"
+            for number, pattern in enumerate(patterns)
+            if not any(matches(name, (pattern,)) for name in found)
+        ]
         if idle and len(idle) == len(patterns):
             listed = ", ".join(map(show, patterns))
             problems.append(Problem(path=option, message=f"no {what} matches {listed}", code="object_missing"))
@@ -156,7 +158,6 @@ def _suggested(flat: Flat, params: Mapping[str, Any]) -> Tuple[Dict[str, Any], L
 
 
 def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List[Dict[str, Any]]) -> Dict[str, Any]:
-    server = state.server
     return {
         "changed": False,
         "manifest": manifest,
@@ -164,13 +165,7 @@ def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List
         "not_exported": [_readable(item._asdict()) for item in flat.skipped],
         "flat_roles": flat_roles,
         "summary": {**counts(manifest), "not_exported": len(flat.skipped)},
-        "server": {
-            "version": server.full_version,
-            "database": server.database,
-            "system_identifier": server.system_identifier,
-            "in_recovery": server.in_recovery,
-            "executor": state.ref(server.current_user).name,
-        },
+        "server": server_of(state),
     }
 
 
@@ -186,7 +181,7 @@ def fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]
     fit. Without a file nothing is left out, because it would be nowhere.
     """
     size = len(json.dumps(result))
-    if size <= LARGEST_RESULT:
+    if size <= LARGEST:
         return result
     if not dest:
         module.warn(f"{module.where}the result has {size} characters, and AWX drops those over 700,000: use dest")
@@ -195,7 +190,7 @@ def fitting(module: Module, result: Dict[str, Any], dest: Any) -> Dict[str, Any]
     module.warn(f"{module.where}the manifest is too large for a result (and for AWX): {place}")
     result = {**result, "manifest": {}, "yaml": "", "diff": [], "truncated": True}
     lists = ("not_exported", "flat_roles")
-    while len(json.dumps(result)) > LARGEST_RESULT and any(result[name] for name in lists):
+    while len(json.dumps(result)) > LARGEST and any(result[name] for name in lists):
         longest = max(lists, key=lambda name: len(json.dumps(result[name])))
         result[longest] = result[longest][: len(result[longest]) // 2]
     return result

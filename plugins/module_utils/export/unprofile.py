@@ -12,8 +12,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ..manifest import settings
 from ..manifest.spec import DEFAULT_ROLE_PATTERN
+from ..policy import filled
 from ..privileges import KINDS
-from .patterns import filled
 from .shapes import written
 
 

@@ -21,11 +21,10 @@ else:
 
 from ..reading import read_whole
 from .foreign.recognize import BESIDE
-from .texts import Unplain, show
+from .texts import TEMPLATE, Unplain, show
 from .validate import BROKEN, Judge, join
 
 _TAG = "tag:yaml.org,2002:"
-_TEMPLATE = re.compile(r"\{\{|\{%")
 #: How many values aliases may add. A few lines of them can stand for more than any memory holds.
 _MOST_ADDED = 500000
 
@@ -176,7 +175,7 @@ def _yaml_problem(exc: Any, text: str) -> str:
     where = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
     said = str(getattr(exc, "problem", None) or "")
     problem = re.sub(r"\s*'(?![,:?\[\]{}-]')[^']*'|\s*\"[^\"]*\"", "", said).strip()
-    template = f"; it contains a template: {_NO_TEMPLATES}" if _TEMPLATE.search(text) else ""
+    template = f"; it contains a template: {_NO_TEMPLATES}" if TEMPLATE.search(text) else ""
     return f"is not valid YAML{where}{': ' + problem if problem else ''}{template}"
 
 
@@ -247,7 +246,7 @@ class _Reader:
 
     def _scalar(self, node: Any, tag: str, path: str) -> Any:
         if tag in ("str", "value", "merge"):
-            if not self._unread and _TEMPLATE.search(node.value):
+            if not self._unread and TEMPLATE.search(node.value):
                 self._judge.report(path, f"contains a template: {_NO_TEMPLATES}")
                 return BROKEN
             return node.value

@@ -23,6 +23,9 @@ NAME_BYTES = 63
 #: A pattern has to fit names, so a longer one is something else. Compiling it would take long.
 PATTERN_CHARACTERS = 1000
 
+#: What begins a template. Files are not templated, so one in them was never filled in.
+TEMPLATE = re.compile(r"\{\{|\{%")
+
 #: How much of a value a message shows.
 _SHOWN = 70
 

@@ -106,6 +106,18 @@ def summary(plan: Plan) -> Dict[str, Any]:
     }
 
 
+def server_of(state: State) -> Dict[str, Any]:
+    """Where a run is connected, and as whom, as results say it."""
+    server = state.server
+    return {
+        "version": server.full_version,
+        "database": server.database,
+        "system_identifier": server.system_identifier,
+        "in_recovery": server.in_recovery,
+        "executor": state.ref(server.current_user).name,
+    }
+
+
 def names_of(state: State) -> Iterator[str]:
     """Every name of the server that a result may show."""
     yield state.server.database
@@ -213,13 +225,7 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
         "affected_roles": affected,
         "summary": counted,
         "plan_digest": digest(server, options, run.sql),
-        "server": {
-            "version": server.full_version,
-            "database": server.database,
-            "system_identifier": server.system_identifier,
-            "in_recovery": server.in_recovery,
-            "executor": run.state.ref(server.current_user).name,
-        },
+        "server": server_of(run.state),
         "timings": dict(run.timings),
     }
 

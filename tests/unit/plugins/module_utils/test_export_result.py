@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
-from ansible_collections.pg_access.reconcile.plugins.module_utils.export.run import LARGEST_RESULT, fitting
+from ansible_collections.pg_access.reconcile.plugins.module_utils.export.run import fitting
+from ansible_collections.pg_access.reconcile.plugins.module_utils.failure import LARGEST
 
 
 class Edge:
@@ -57,7 +58,7 @@ def test_a_large_manifest_is_in_the_file_alone() -> None:
 def test_long_lists_are_shortened_and_counted() -> None:
     given = result(10_000, 20_000)
     left = fitting(Edge(), given, "/etc/access.yml")  # type: ignore[arg-type]
-    assert len(json.dumps(left)) <= LARGEST_RESULT
+    assert len(json.dumps(left)) <= LARGEST
     for name in ("not_exported", "flat_roles"):
         assert left[name] == given[name][: len(left[name])]
         assert left[name]

@@ -380,8 +380,7 @@ def docs(job: Job) -> None:
     if lacking:
         # Its tests say so as well: skipped, or with `CI=true` failed.
         job.say(lacking)
-    found = {"RECONCILE_SITE": str(output / "html"), "RECONCILE_BROWSER": str(browser or "")}
-    found["RECONCILE_BROWSER_LIBRARIES"] = companions.library_path(browser) if browser else ""
+    found = {"RECONCILE_SITE": str(output / "html"), "RECONCILE_CHROMIUM": str(browser or "")}
     pytest(job, job.environment("dev"), "tests/site", env=found)
 
 

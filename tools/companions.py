@@ -128,12 +128,6 @@ def chromium(log: TextIO) -> tuple[Path | None, str]:
     return program, ""
 
 
-def library_path(program: Path) -> str:
-    """LD_LIBRARY_PATH of a program that was unpacked below `.build`."""
-    libraries = next(parent for parent in program.parents if parent.name == "usr") / "lib"
-    return os.pathsep.join(sorted({str(path.parent) for path in libraries.rglob("*.so*")}))
-
-
 def _fetch_with_everything(names: tuple[str, ...], folder: Path, log: TextIO) -> None:
     """Unpack packages and all that apt-get would install with them."""
     folder.parent.mkdir(parents=True, exist_ok=True)

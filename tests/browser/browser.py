@@ -150,7 +150,7 @@ class Tab:
 
     def __init__(
         self, browser: Chromium, path: Path, *, width: int = 1600, height: int = 900, dark: bool = False,
-        scripts: bool = True, touch: bool = False,
+        scripts: bool = True, touch: bool = False, scrollbars: bool = True,
     ) -> None:  # fmt: skip
         self._browser = browser
         browser.events.clear()
@@ -163,9 +163,14 @@ class Tab:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         if not scripts:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
-        browser.events.clear()
+        self.call("Emulation.setScrollbarsHidden", hidden=not scrollbars)
+        self.visit(path)
+
+    def visit(self, path: Path) -> None:
+        """Load a file, and wait until it is there. What was told of the page before is forgotten."""
+        self._browser.events.clear()
         self.call("Page.navigate", url=path.as_uri())
-        browser.wait("Page.loadEventFired", self._session)
+        self._browser.wait("Page.loadEventFired", self._session)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         return self._browser.call(method, self._session, **parameters)

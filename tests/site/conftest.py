@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(CHECKOUT / "tools"))
+for folder in ("tools", "tests/browser"):
+    sys.path.insert(0, str(CHECKOUT / folder))
 
-from devtools import Browser  # noqa: E402
+from browser import Chromium  # noqa: E402
 
 
 @pytest.fixture(name="site", scope="session")
@@ -26,13 +27,13 @@ def _site() -> Path:
     return folder
 
 
-@pytest.fixture(name="browser", scope="session")
-def _browser() -> Iterator[Browser]:
-    program = os.environ.get("RECONCILE_BROWSER", "")
+@pytest.fixture(name="chromium", scope="session")
+def _chromium() -> Iterator[Chromium]:
+    program = os.environ.get("RECONCILE_CHROMIUM", "")
     if not program:
         reason = "no Chromium; make docs says why"
         if os.environ.get("CI", "").lower() in ("1", "true", "yes"):
             pytest.fail(reason)
         pytest.skip(reason)
-    with Browser(program, os.environ.get("RECONCILE_BROWSER_LIBRARIES", "")) as browser:
+    with Chromium(Path(program)) as browser:
         yield browser

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from devtools import Browser
+from browser import Chromium, Tab
 from links import Page
 
 #: Narrow is a small phone, wide a usual desktop.
-NARROW, WIDE = 360, 1600
+NARROW, WIDE, HEIGHT = 360, 1600, 800
 
 #: Whom the start page is for, and the page that each of them begins with.
 DOORS = {
@@ -54,6 +54,12 @@ PALE = """
 """
 
 
+def _trouble(tab: Tab) -> list[str]:
+    """What the page did that no page should: complaints, and requests that leave the machine."""
+    away = [url for url in tab.requests() if not url.startswith(("file:", "data:", "about:", "blob:"))]
+    return [*tab.complaints(), *(f"asks for {url}" for url in away)]
+
+
 def _pages(site: Path) -> list[Path]:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 20
@@ -74,39 +80,40 @@ def test_the_theme_is_content(site: Path) -> None:
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_pages_are_readable(site: Path, browser: Browser, width: int, dark: bool) -> None:
+def test_pages_are_readable(site: Path, chromium: Chromium, width: int, dark: bool) -> None:
     problems = []
+    tab = Tab(chromium, site / "index.html", width=width, height=HEIGHT, dark=dark, scrollbars=False)
     for page in _pages(site):
-        browser.visit(page, width, dark=dark)
+        tab.visit(page)
         name = page.relative_to(site)
-        problems += [f"{name}: {trouble}" for trouble in browser.trouble()]
-        if over := browser.evaluate(OVERFLOW):
+        problems += [f"{name}: {trouble}" for trouble in _trouble(tab)]
+        if over := tab.ask(OVERFLOW):
             problems.append(f"{name}: wider than the window by {over}")
-        problems += [f"{name}: pale text {pale}" for pale in browser.evaluate(PALE)]
+        problems += [f"{name}: pale text {pale}" for pale in tab.ask(PALE)]
     assert not problems, "\n".join(problems)
 
 
-def test_the_theme_can_be_switched(site: Path, browser: Browser) -> None:
-    browser.visit(site / "index.html", WIDE)
+def test_the_theme_can_be_switched(site: Path, chromium: Chromium) -> None:
+    tab = Tab(chromium, site / "index.html", width=WIDE, height=HEIGHT, scrollbars=False)
     colour = "getComputedStyle(document.body).backgroundColor"
-    before = browser.evaluate(colour)
+    before = tab.ask(colour)
     seen = set()
     for _turn in range(3):
-        browser.evaluate("[...document.querySelectorAll('.theme-toggle')].find(e => e.offsetParent).click()")
-        seen.add(browser.evaluate(colour))
+        tab.ask("[...document.querySelectorAll('.theme-toggle')].find(e => e.offsetParent).click()")
+        seen.add(tab.ask(colour))
     assert len(seen | {before}) == 2
 
 
-def test_the_menu_opens_on_a_phone(site: Path, browser: Browser) -> None:
-    browser.visit(site / "index.html", NARROW)
+def test_the_menu_opens_on_a_phone(site: Path, chromium: Chromium) -> None:
+    tab = Tab(chromium, site / "index.html", width=NARROW, height=HEIGHT, scrollbars=False)
     left = "document.querySelector('.sidebar-drawer').getBoundingClientRect().left"
-    assert browser.evaluate(left) < 0
-    browser.evaluate("document.querySelector('label.nav-overlay-icon').click()")
-    browser.evaluate("new Promise(done => setTimeout(done, 600))")
-    assert browser.evaluate(left) == 0
+    assert tab.ask(left) < 0
+    tab.ask("document.querySelector('label.nav-overlay-icon').click()")
+    tab.ask("new Promise(done => setTimeout(done, 600))")
+    assert tab.ask(left) == 0
 
 
-def test_the_browser_tells_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
+def test_the_browser_tells_what_is_wrong(chromium: Chromium, tmp_path: Path) -> None:
     """The checks above, on a page that has each fault."""
     page = tmp_path / "bad.html"
     page.write_text(
@@ -114,8 +121,8 @@ def test_the_browser_tells_what_is_wrong(browser: Browser, tmp_path: Path) -> No
         "<p style='color: #ccc; background: #fff'>pale</p></article>",
         encoding="utf-8",
     )
-    browser.visit(page, NARROW)
-    trouble = "\n".join(browser.trouble())
+    tab = Tab(chromium, page, width=NARROW, height=HEIGHT, scrollbars=False)
+    trouble = "\n".join(_trouble(tab))
     assert "fail is not defined" in trouble and "asks for http://127.0.0.1:9/x.png" in trouble
-    assert "px" in browser.evaluate(OVERFLOW)
-    assert len(browser.evaluate(PALE)) == 1
+    assert "px" in tab.ask(OVERFLOW)
+    assert len(tab.ask(PALE)) == 1

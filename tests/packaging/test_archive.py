@@ -19,7 +19,7 @@ from conftest import ROOT, Run, built
 ADDED = {"MANIFEST.json", "FILES.json"}
 
 #: What only a checkout needs.
-CHECKOUT_ONLY = (".ci/", "tools/", ".gitignore", "Makefile", "galaxy.yml")
+CHECKOUT_ONLY = (".ci/", ".github/", "tools/", ".gitignore", "Makefile", "galaxy.yml")
 
 #: Bytes of the archive. Galaxy takes twenty times as much; an image and every project sync carry it along.
 LARGEST = 2_000_000

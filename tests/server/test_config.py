@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -335,13 +336,23 @@ def test_profiles_give_settings(db: Database, user: str) -> None:
 def test_the_executors_own_settings(db: Database) -> None:
     """Those that would stop a run are pinned, so it cannot lock itself out by them."""
     db.sql("CREATE ROLE ex SUPERUSER LOGIN; CREATE ROLE weak")
-    config = {"default_transaction_read_only": True, "role": "weak", "statement_timeout": "1ms", "search_path": "nowhere",
+    config = {"default_transaction_read_only": True, "role": "weak", "statement_timeout": "250ms", "search_path": "nowhere",
               "DateStyle": "SQL, DMY", "TimeZone": "Pacific/Chatham", "default_transaction_isolation": "serializable"}  # fmt: skip
     manifest = {"roles": [{"name": "ex", "superuser": True, "login": True, "config": config}, {"name": "weak"}]}
     db.converge(manifest, login_user="ex")
     manifest["roles"][0]["config"] = {}  # type: ignore[index]
-    db.converge(manifest, login_user="ex")
+    turn, settings = (db.connect(autocommit=False) for _ in range(2))
+    turn.execute("SELECT pg_advisory_xact_lock(1885823346, 1953854062)")  # "pgar" and "turn"
+    settings.execute("LOCK TABLE pg_db_role_setting IN SHARE MODE")
+    run = db.background(manifest, login_user="ex")
+    for holder, locktype in ((turn, "advisory"), (settings, "relation")):
+        run.waits(db, f"SELECT pid FROM pg_locks WHERE NOT granted AND locktype = '{locktype}'")
+        time.sleep(0.4)  # longer than its own statement_timeout lets a statement run
+        holder.rollback()
+    result = run.result()
+    assert not result.failed, result
     assert stored(db, "ex") == set()
+    db.silent(manifest, login_user="ex")
 
 
 def test_an_admin_has_settings_of_its_own(db: Database) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 import servers
-from harness import Cluster, Database, Runner
+from harness import Cluster, Database, Runner, another_server
 from password_support import Executor, K, R, md5, scram, sent, set_verifier, with_password
 from servers import PASSWORD
 
@@ -349,13 +349,10 @@ def networked(
         f"listen_addresses = '127.0.0.1,{address}'\nssl = on\nssl_cert_file = '{place}/server.crt'\n"
         f"ssl_key_file = '{place}/server.key'\n"
     )
-    started = servers.start(server.version, settings, f"host all all {address}/32 scram-sha-256\n")
-    cluster = Cluster(started)
-    database = Database(cluster, runner)
-    yield database, address
-    database.close()
-    cluster.connection.close()
-    started.stop()
+    with another_server(server.version, settings, f"host all all {address}/32 scram-sha-256\n") as cluster:
+        database = Database(cluster, runner)
+        yield database, address
+        database.close()
     for name in ("server.key", "server.crt"):
         (place / name).unlink()
     place.rmdir()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import psycopg
+import pytest
 import yaml
 from servers import PASSWORD, VERSIONS, Server, psql
 from servers import start as start_server
@@ -60,6 +61,9 @@ SUMMARY = {
 
 #: Where there is a check run, too, once nothing is left to do. The run itself comes on every version.
 CHECKED_AGAIN = frozenset({VERSIONS[0], VERSIONS[-1]})
+
+#: What is refused before anything is connected to is tested with one version, because no server has a say in it.
+UNCONNECTED = pytest.mark.versions(min=VERSIONS[-1])
 
 Manifest: TypeAlias = "dict[str, Any] | str"
 
@@ -910,4 +914,4 @@ class Background:
         return parse(stdout, stderr, self.program.returncode)
 
 
-__all__ = ["PASSWORD", "Background", "Cluster", "Database", "Result", "Runner", "another_server"]
+__all__ = ["PASSWORD", "UNCONNECTED", "Background", "Cluster", "Database", "Result", "Runner", "another_server"]

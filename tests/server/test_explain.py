@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from explain_support import MANIFEST, WITH_LEGACY
-from harness import Database, Result
+from harness import UNCONNECTED, Database, Result
 
 
 def items(result: Result, role: str, kind: str, name: str | None = None, **wanted: Any) -> list[dict[str, Any]]:
@@ -232,6 +232,7 @@ def test_nothing_is_explained_unless_somebody_asks(inventory: Database) -> None:
     assert inventory.converge(MANIFEST, explain=[]).explain == []
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     ("given", "path"), [({"a": 1}, "explain"), ([["app"]], "explain[0]"), ("app, b", "explain"), ([5], "explain[0]")]
 )

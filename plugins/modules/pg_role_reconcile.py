@@ -900,7 +900,7 @@ withheld:
       type: str
       sample: mode
 affected_roles:
-  description: The roles, and PUBLIC, that gain or lose something, or come or go; by name.
+  description: The roles, and PUBLIC, that gain or lose something, are altered, or come or go; by name.
   returned: success
   type: list
   elements: dict
@@ -929,6 +929,17 @@ affected_roles:
       description: What it loses, in the same way. What a role loses because it is dropped is not listed.
       type: dict
       sample: {grant_options: 2}
+    altered:
+      description:
+        - What else changes about a role that is there. C(CONNECTION LIMIT), C(VALID UNTIL), C(COMMENT), and the names of
+          settings.
+      type: list
+      elements: str
+      sample: [CONNECTION LIMIT, search_path]
+    password:
+      description: V(set) where it gets a new password, V(removed) where its password is taken away, else null.
+      type: str
+      sample: set
 summary:
   description: The plan in numbers. Privileges count once per object.
   returned: success

@@ -125,7 +125,9 @@ def test_what_else_changes_about_a_role() -> None:
     )
     assert found == [
         item("a", created=True, password="set"),
-        item("b", gains={"attributes": ["LOGIN"]}, altered=["CONNECTION LIMIT", "VALID UNTIL", "COMMENT", "search_path"]),
+        item(
+            "b", gains={"attributes": ["LOGIN"]}, altered=["CONNECTION LIMIT", "VALID UNTIL", "COMMENT", "search_path"]
+        ),
         item("g", password="set"),
         item("o", password="removed"),
     ]

@@ -187,6 +187,19 @@ def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) ->
     return Survey(tuple(roles), after, tuple(item for item in held if item.answer.role in kept), tuple(ways), edges)
 
 
+class _Names(Dict[int, str]):
+    """The names of roles, each looked up once: long ways name the same groups over and over."""
+
+    def __init__(self, before: State, after: State) -> None:
+        super().__init__()
+        self._before, self._after = before, after
+
+    def __missing__(self, oid: int) -> str:
+        state = self._before if oid in self._before.roles else self._after
+        name = self[oid] = state.ref(oid).name
+        return name
+
+
 class _Explanation:
     def __init__(self, policy: Policy, before: State, after: State, plan: Plan, lookups: Lookups) -> None:
         self._before = before
@@ -195,6 +208,7 @@ class _Explanation:
         self._old = Ways(before, Powers(before))
         self._new = Ways(after, Powers(after, plan.changes))
         self._found: Dict[Answer, List[Object]] = defaultdict(list)
+        self._names = _Names(before, after)
 
     def of(self, asked: Iterable[Asked], found: Sequence[Thing], *, alone: bool = False) -> List[Explained]:
         """``alone``: without what comes from other roles and PUBLIC."""
@@ -228,7 +242,7 @@ class _Explanation:
         """The ways to what other roles hold, but PUBLIC."""
         old, new = self._old.of(role.before), self._new.of(role.after)
         found = [
-            WayThrough(role.name, tuple(self._name(oid) for oid in way.path), self._set_role(way), plan)
+            WayThrough(role.name, self._path(way), self._set_role(way), plan)
             for holder in {**old, **new}
             if holder not in (PUBLIC_OID, role.before, role.after)
             for way, plan in _sides(old.get(holder), new.get(holder))
@@ -315,12 +329,15 @@ class _Explanation:
         reason: Reason,
         plan: str,
     ) -> Answer:
-        via = tuple(self._name(oid) for oid in way.path)
-        return Answer(role.name, *place, privilege, False, None, how, via, self._set_role(way), *reason, plan)
+        return Answer(
+            role.name, *place, privilege, False, None, how, self._path(way), self._set_role(way), *reason, plan
+        )
 
     def _name(self, oid: int) -> str:
-        found = self._before.ref(oid) if oid in self._before.roles else self._after.ref(oid)
-        return found.name
+        return self._names[oid]
+
+    def _path(self, way: Way) -> Tuple[str, ...]:
+        return tuple(map(self._names.__getitem__, way.path))
 
     def _ownership(self, thing: Thing, role: Asked, old: Mapping[int, Way], new: Mapping[int, Way]) -> None:
         since = old.get(thing.owner) if thing.owner is not None else None
@@ -355,8 +372,8 @@ class _Explanation:
                 if plan == LOST:
                     reason = self._reasons.of_lost_edge(self._old.edges(before, way.path))
                 else:
-                    edges = self._new.edges(after, way.path)
-                    reason = self._reasons.of_edge(edges[-1]) if edges else (PREDEFINED, None)
+                    edge = self._new.last_edge(after, way.path) if way.path else None
+                    reason = self._reasons.of_edge(edge) if edge else (PREDEFINED, None)
                 for privilege, kinds in rights:
                     for kind in kinds:
                         if KINDS[kind].privileges.get(privilege, version + 1) <= version:
@@ -371,7 +388,7 @@ class _Explanation:
                 if plan == LOST:
                     reason = self._reasons.of_lost_edge(self._old.edges(role.before or 0, way.path))
                 else:
-                    reason = self._reasons.of_edge(self._new.edges(role.after or 0, way.path)[-1])
+                    reason = self._reasons.of_edge(self._new.last_edge(role.after or 0, way.path))
                 how = GROUP if len(way.path) > 1 else DIRECT
                 answer = self._made(role, (ROLE, None, None), word, way, how, reason, plan)
                 # The group itself is the object.

@@ -13,7 +13,7 @@ entries that it has, as PostgreSQL counts.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..authority.powers import Powers
@@ -64,6 +64,10 @@ EVERYWHERE: Mapping[str, Sequence[Tuple[str, Sequence[str]]]] = {
 }
 
 _NO_OBJECT = Object(0, "")
+
+#: The most memberships, and the most ways, that a survey makes answers of. A chain of groups has as many as its members
+#: times its length.
+MOST_TOLD = 60_000
 
 
 class Asked(NamedTuple):
@@ -158,7 +162,7 @@ class Survey(NamedTuple):
     that is what an explanation of each role says, but it does not grow with roles times privileges.
 
     ``after`` has the roles as the plan leaves them. ``held`` has what PUBLIC holds once, and ``ways`` no way to it:
-    everybody has that.
+    everybody has that. ``left_out``: how many of either there are beyond the most, which are those that lead farthest.
     """
 
     roles: Tuple[Asked, ...]
@@ -166,6 +170,7 @@ class Survey(NamedTuple):
     held: Tuple[Explained, ...]
     ways: Tuple[WayThrough, ...]
     edges: Tuple[Edge, ...]
+    left_out: Mapping[str, int] = {}
 
 
 def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) -> Survey:
@@ -178,13 +183,30 @@ def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) ->
     asked, _problems = asked_roles([PUBLIC, *names], before, after, plan)
     made = _Explanation(policy, before, after, plan, lookups)
     forward = Forward(after, outcome.powers or Powers(after))
+    made.farthest = _farthest(len(path) for role in asked for path in made.groups_of(role).values())
     held = made.of(asked, things(before, after, plan, forward), alone=True)
+    left_out = {"held": made.left_out}
+    made.left_out = 0
+    made.farthest = _farthest(len(way.path) for role in asked for way in made.reached_by(role).values())
     ways = [way for role in asked for way in made.ways_of(role)]
+    left_out["ways"] = made.left_out
     used = {item.answer.role for item in held if item.answer.how != PREDEFINED} | {way.via[-1] for way in ways}
     roles = [role for role in asked if role.name in used or not role.name.startswith("pg_")]
     kept = {role.name for role in roles}
     edges = tuple(edge for role in asked for edge in made.edges_of(role))
-    return Survey(tuple(roles), after, tuple(item for item in held if item.answer.role in kept), tuple(ways), edges)
+    shown = tuple(item for item in held if item.answer.role in kept)
+    return Survey(tuple(roles), after, shown, tuple(ways), edges, left_out)
+
+
+def _farthest(lengths: Iterable[int]) -> int:
+    """The longest way of which answers are made: as far as there are not too many, but at least one step."""
+    counts = Counter(lengths)
+    total = 0
+    for length in sorted(counts):
+        total += counts[length]
+        if total > MOST_TOLD:
+            return max(length - 1, 1)
+    return max(counts, default=1)
 
 
 class _Names(Dict[int, str]):
@@ -209,6 +231,9 @@ class _Explanation:
         self._new = Ways(after, Powers(after, plan.changes))
         self._found: Dict[Answer, List[Object]] = defaultdict(list)
         self._names = _Names(before, after)
+        #: Answers about longer ways are only counted.
+        self.farthest: Optional[int] = None
+        self.left_out = 0
 
     def of(self, asked: Iterable[Asked], found: Sequence[Thing], *, alone: bool = False) -> List[Explained]:
         """``alone``: without what comes from other roles and PUBLIC."""
@@ -246,8 +271,22 @@ class _Explanation:
             for holder in {**old, **new}
             if holder not in (PUBLIC_OID, role.before, role.after)
             for way, plan in _sides(old.get(holder), new.get(holder))
+            if self._is_near(way)
         ]
         return iter(sorted(found, key=lambda way: (way.set_role is not None, len(way.via), way.via, way.plan)))
+
+    def groups_of(self, role: Asked) -> Mapping[Tuple[int, str], Tuple[int, ...]]:
+        """The groups of a role after the plan, and the way to each."""
+        return self._new.memberships(role.after)
+
+    def reached_by(self, role: Asked) -> Mapping[int, Way]:
+        """Whose privileges a role has after the plan, and the way to each."""
+        return self._new.of(role.after)
+
+    def _is_near(self, way: Way) -> bool:
+        near = self.farthest is None or len(way.path) <= self.farthest
+        self.left_out += not near
+        return near
 
     def edges_of(self, role: Asked) -> Iterator[Edge]:
         """The memberships of a role, each option by itself, by the names of groups."""
@@ -385,6 +424,8 @@ class _Explanation:
             since, until = old.get((group, word)), new.get((group, word))
             sides = _sides(None if since is None else Way(since), None if until is None else Way(until))
             for way, plan in sides:
+                if not self._is_near(way):
+                    continue
                 if plan == LOST:
                     reason = self._reasons.of_lost_edge(self._old.edges(role.before or 0, way.path))
                 else:

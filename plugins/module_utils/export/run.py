@@ -22,7 +22,7 @@ from ..manifest.validate import Judge, Suggester
 from ..masking import leaves
 from ..module import Module, in_database, run
 from ..privileges import is_system_schema
-from ..problems import ManifestInvalid, Problem
+from ..problems import ManifestInvalid, Problem, readable
 from ..report.result import names_of, server_of
 from ..state import State
 from ..transaction import Settings, begin, ending
@@ -173,9 +173,9 @@ def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List
 
 
 def _readable(value: Any) -> Any:
-    """A value of which every text is valid: a name may hold bytes that are not UTF-8."""
+    """A value of which every text is readable."""
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return readable(value)
     return {name: _readable(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 import pytest
+from ansible_collections.pg_access.reconcile.plugins.plugin_utils.awx.documented import reconcile_variables
 from ansible_collections.pg_access.reconcile.plugins.plugin_utils.awx.judge import Known, problems_of
 
 NAMED: Dict[str, Any] = {"name": {"type": "str", "required": True}, "new_name": {"type": "str"}}
@@ -245,6 +246,17 @@ def test_a_misspelt_variable_of_the_role_is_noticed() -> None:
     assert problems_of(GIVEN, OWN, named, KNOWN) == [
         "awx_job_template_databses: the role has no such variable; did you mean awx_job_template_databases?"
     ]
+
+
+def test_variables_of_the_playbooks_are_known() -> None:
+    """Some of them are near to one of the role."""
+    reconcile = reconcile_variables()
+    assert {"reconcile_mode", "reconcile_hosts", "reconcile_export_roles"} <= set(reconcile)
+    given = {
+        **GIVEN,
+        "extra_vars": dict.fromkeys(["reconcile_hosts", "reconcile_export_roles", "reconcile_export_dest"], "x"),
+    }
+    assert problems_of(given, OWN, [], KNOWN._replace(reconcile=reconcile)) == []
 
 
 def test_every_problem_is_found_at_once() -> None:

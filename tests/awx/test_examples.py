@@ -89,6 +89,20 @@ def test_other_tasks_fit_their_modules(name: str, collections: Path) -> None:
         assert argument_problems(collections, module, arguments) == []
 
 
+def test_the_filters_own_example_finds_what_is_wrong(playbooks: Playbooks) -> None:
+    text = (ROOT / "plugins/filter/awx_problems.py").read_text(encoding="utf-8")
+    found = re.search(r'^EXAMPLES = r"""\n(.*?)^"""', text, re.M | re.S)
+    assert found
+    play = {"hosts": "localhost", "gather_facts": False, "tasks": yaml.safe_load(found[1])}
+    run = playbooks.run([play])
+    assert run.code == 0 and run.changed == {}, run.output
+    for message in (
+        "project.scm_ulr: awx.awx.project has no such option; did you mean scm_url?",
+        "project.scm_url: it is",
+    ):
+        assert f"awx_job_template_{message}" in run.output
+
+
 def test_what_an_image_and_a_project_need_is_named() -> None:
     image = yaml.safe_load(EXAMPLES["execution-environment.yml"])
     assert image["version"] == 3 and image["images"]["base_image"]["name"]

@@ -165,7 +165,7 @@ WRONG: List[Any] = [
     ({"credential_inputs": {**LOGIN, "host": ["db"]}}, ["credential_inputs.host: it is ['db'], and has to be a text"]),
     ({"credential_inputs": {**LOGIN, "port": "54 32"}}, ["credential_inputs.port: it is '54 32', and has to be a number"]),
     ({"credential_inputs": {**LOGIN, "sslmode": "verify"}}, ["credential_inputs.sslmode: it is 'verify', and has to be one of verify-full, require"]),
-    ({"credential_inputs": {**LOGIN, "sslmode": "require", "ca": "system"}}, ["credential_inputs.sslmode: it is 'require', and has to be verify-full where ca is system"]),
+    ({"credential_inputs": {**LOGIN, "sslmode": "require", "ca": "system"}}, ["sslmode: it is 'require', and has to be verify-full where ca is system"]),
     ({"credential_inputs": {**LOGIN, "ca": "/etc/ssl/ca.pem"}}, ["credential_inputs.ca: it is '/etc/ssl/ca.pem', and has to be certificates"]),
     ({"credential_inputs": {**LOGIN, "fingerprint_key": "s3cret"}}, ["credential_inputs.fingerprint_key: it has 6 bytes, and has to have at least 16"]),
     # Lists and hosts

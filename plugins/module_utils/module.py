@@ -16,7 +16,6 @@ import math
 import os
 import sys
 import threading
-from dataclasses import replace
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NoReturn, Optional, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
@@ -34,6 +33,7 @@ from .manifest.validate import Judge, no_text
 from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
 from .policy import manifest_to_policy
 from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
+from .records import replace
 from .state import State
 from .transaction import LONGEST_WAIT, Settings
 

@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from .belongings import Belongings
 from .manifest.model import INFINITY, Instant
 from .privileges import BOOTSTRAP_OID, KINDS, PUBLIC_OID
+from .records import dataclass, field, replace
 from .store import PasswordFacts
 
 

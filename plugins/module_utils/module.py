@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import decimal
+import gc
 import inspect
 import json
 import math
@@ -72,6 +73,8 @@ class Module(AnsibleModule):  # type: ignore[misc]
         manifest_to_policy(self.raw, self.secrets, bool(getattr(self, "check_mode", False)))
 
     def __init__(self, **options: Any) -> None:
+        # What was imported stays to the end, so Python's collector need not walk through all of it again and again.
+        gc.freeze()
         self.raw: Dict[str, Any] = {}
         self.secrets = Secrets()
         self._told: List[str] = []

@@ -12,7 +12,6 @@ wherever that runs. So what the plan does about them is done in the first of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import AbstractSet, Dict, List, Mapping, Sequence, Set, Tuple, Union
 
 from ..authority.drops import drop_authority
@@ -22,7 +21,12 @@ from ..changes import AddMember, Change, DropOwned, DropRole, Grant, ReassignOwn
 from ..drops import drop_problems
 from ..policy import Policy
 from ..privileges import SHARED_KINDS
+<<<<<<< HEAD
 from ..problems import Problem, readable
+=======
+from ..problems import Problem
+from ..records import dataclass, replace
+>>>>>>> speed
 from ..state import FIRST_ASSUMED, RoleRef, State
 
 #: Catalogs that all databases share: what a role has there is judged with the connected database.

@@ -21,12 +21,8 @@ from ..changes import AddMember, Change, DropOwned, DropRole, Grant, ReassignOwn
 from ..drops import drop_problems
 from ..policy import Policy
 from ..privileges import SHARED_KINDS
-<<<<<<< HEAD
 from ..problems import Problem, readable
-=======
-from ..problems import Problem
 from ..records import dataclass, replace
->>>>>>> speed
 from ..state import FIRST_ASSUMED, RoleRef, State
 
 #: Catalogs that all databases share: what a role has there is judged with the connected database.

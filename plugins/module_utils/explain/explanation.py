@@ -158,7 +158,7 @@ class Survey(NamedTuple):
     that is what an explanation of each role says, but it does not grow with roles times privileges.
 
     ``after`` has the roles as the plan leaves them. ``held`` has what PUBLIC holds once, and ``ways`` no way to it:
-    everybody has that.
+    everybody has that. ``counts``: how many objects there are, by kind and schema.
     """
 
     roles: Tuple[Asked, ...]
@@ -166,6 +166,7 @@ class Survey(NamedTuple):
     held: Tuple[Explained, ...]
     ways: Tuple[WayThrough, ...]
     edges: Tuple[Edge, ...]
+    counts: Mapping[Tuple[str, Optional[str]], int]
 
 
 def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) -> Survey:
@@ -178,13 +179,15 @@ def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) ->
     asked, _problems = asked_roles([PUBLIC, *names], before, after, plan)
     made = _Explanation(policy, before, after, plan, lookups)
     forward = Forward(after, outcome.powers or Powers(after))
-    held = made.of(asked, things(before, after, plan, forward), alone=True)
+    found = things(before, after, plan, forward)
+    held = made.of(asked, found, alone=True)
     ways = [way for role in asked for way in made.ways_of(role)]
     used = {item.answer.role for item in held if item.answer.how != PREDEFINED} | {way.via[-1] for way in ways}
     roles = [role for role in asked if role.name in used or not role.name.startswith("pg_")]
     kept = {role.name for role in roles}
     edges = tuple(edge for role in asked for edge in made.edges_of(role))
-    return Survey(tuple(roles), after, tuple(item for item in held if item.answer.role in kept), tuple(ways), edges)
+    shown = tuple(item for item in held if item.answer.role in kept)
+    return Survey(tuple(roles), after, shown, tuple(ways), edges, _counts(found))
 
 
 class _Explanation:
@@ -219,10 +222,7 @@ class _Explanation:
                 self._ownership(thing, *ways[number])
             for column in sorted({*thing.before, *thing.after}, key=lambda name: (name is not None, name or "")):
                 self._entries(thing, column, ways, reached)
-        counts: Dict[Tuple[str, Optional[str]], int] = defaultdict(int)
-        for thing in found:
-            counts[thing.kind, thing.schema] += len(thing.objects)
-        return self._in_order([role.name for role in roles], counts)
+        return self._in_order([role.name for role in roles], _counts(found))
 
     def ways_of(self, role: Asked) -> Iterator[WayThrough]:
         """The ways to what other roles hold, but PUBLIC."""
@@ -412,6 +412,14 @@ class _Explanation:
             )
         )
         return result
+
+
+def _counts(found: Sequence[Thing]) -> Mapping[Tuple[str, Optional[str]], int]:
+    """How many objects there are, by kind and schema."""
+    counts: Dict[Tuple[str, Optional[str]], int] = defaultdict(int)
+    for thing in found:
+        counts[thing.kind, thing.schema] += len(thing.objects)
+    return counts
 
 
 def _alone(role: Optional[int]) -> Mapping[int, Way]:

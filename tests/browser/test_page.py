@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -217,6 +216,18 @@ def test_the_picture_moves_to_what_was_found(chromium: Chromium, pages: dict[str
     assert tab.ask("document.documentElement.scrollTop") == 0
 
 
+@pytest.mark.parametrize(("width", "grown"), [(WIDE, 100), (NARROW, 100), (NARROW, 200)])
+def test_what_a_link_leads_to_is_not_behind_the_filter(
+    chromium: Chromium, pages: dict[str, Path], width: int, grown: int
+) -> None:
+    tab = Tab(chromium, pages["shop"], width=width)
+    tab.ask(f"document.documentElement.style.fontSize = '{grown}%'; 1")
+    filtered(tab, "anna")
+    tab.ask("document.querySelector('a[href=\"#d0-r\"]').click(); 1")
+    head = tab.ask("document.getElementById('d0-r').getBoundingClientRect().top")
+    assert head >= tab.ask("document.querySelector('.filter').getBoundingClientRect().bottom")
+
+
 @pytest.mark.parametrize("name", ["shop", "hostile", "chain"])
 def test_no_word_of_the_picture_leaves_its_place(chromium: Chromium, pages: dict[str, Path], name: str) -> None:
     tab = Tab(chromium, pages[name])
@@ -326,6 +337,11 @@ def test_on_paper_all_is_open_without_scripts_too_and_nothing_is_cut(
             "Math.max(...[...document.querySelectorAll('table')].map((item) => item.getBoundingClientRect().right))"
         )
         assert 900 < widest < 1300, name
+        # And no name stands as a column of letters.
+        heads = tab.ask(
+            "Math.min(...[...document.querySelectorAll('tbody th')].map((item) => item.getBoundingClientRect().width))"
+        )
+        assert heads > 100, name
 
 
 def test_pictures_have_names_for_those_who_do_not_see_them(chromium: Chromium, pages: dict[str, Path]) -> None:
@@ -342,19 +358,29 @@ def test_pictures_have_names_for_those_who_do_not_see_them(chromium: Chromium, p
     assert nameless == []
 
 
+def busy(tab: Tab) -> float:
+    """The seconds that the page has worked so far."""
+    seconds: float = next(
+        item["value"] for item in tab.call("Performance.getMetrics")["metrics"] if item["name"] == "TaskDuration"
+    )
+    return seconds
+
+
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 def test_a_large_page_stays_usable(chromium: Chromium, pages: dict[str, Path], width: int) -> None:
     assert pages["large"].stat().st_size < 10_000_000
-    began = time.monotonic()
-    tab = Tab(chromium, pages["large"], width=width)
+    tab = Tab(chromium, pages["shop"], width=width)
+    # The page's own time, however many others share the machine.
+    tab.call("Performance.enable", timeDomain="threadTicks")
+    before = busy(tab)
+    tab.visit(pages["large"])
     assert tab.ask("document.querySelectorAll('.role').length") == 305
-    assert time.monotonic() - began < 20
+    assert busy(tab) - before < 8
     _keep_picture(tab, f"large-{width}")
     assert tab.ask("document.documentElement.scrollWidth") == width
-    took = tab.ask(
-        "(() => { const began = performance.now(); const box = document.getElementById('filter'); box.value = 'user_01';"
-        " box.dispatchEvent(new Event('input')); document.body.offsetHeight; return performance.now() - began; })()"
-    )
-    assert took < 3000
+    before = busy(tab)
+    filtered(tab, "user_01")
+    tab.ask("document.body.offsetHeight")
+    assert busy(tab) - before < 2
     assert tab.ask("document.getElementById('filtered').textContent") == "10 of 305 roles"
     assert tab.complaints() == []

@@ -38,8 +38,9 @@ body {
 }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 0.5rem; }
 h2 { font-size: 1.3rem; margin: 2.5rem 0 0.25rem; padding-top: 1rem; border-top: 3px solid var(--line); }
+main > section:first-child > h2 { margin-top: 0.5rem; }
 h3 { font-size: 1.1rem; margin: 2rem 0 0.5rem; }
-p { margin: 0.35rem 0; max-width: 75ch; }
+p { margin: 0.35rem 0; max-width: 85ch; }
 a { color: var(--link); }
 code, .letters { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
   font-size: 0.9em; }
@@ -133,7 +134,9 @@ tr.gained, tr.lost { color: inherit; }
 .skip { position: absolute; left: -100rem; }
 .skip:focus { position: static; }
 @media (max-width: 40rem) {
+  html { scroll-padding-top: 6rem; }
   body { font-size: 0.875rem; }
+  .filter label { position: absolute; clip-path: inset(50%); }
   .plan { padding-inline-start: 2.6rem; }
   .matrix th { max-width: 9rem; min-width: 7rem; }
   .why thead { display: none; }
@@ -165,7 +168,8 @@ tr.gained, tr.lost { color: inherit; }
   thead th, .matrix th[scope=row] { position: static; }
   .role { content-visibility: visible; }
   .graph { max-width: 100%; height: auto; }
-  .matrix td, .matrix th, .matrix th[scope=row], .matrix thead th:first-child, .why td { min-width: 0; }
+  .matrix td, .matrix th, .why td { min-width: 0; }
+  .matrix th[scope=row], .matrix thead th:first-child { min-width: 9rem; max-width: none; }
   ::details-content { content-visibility: visible; block-size: auto; }
   .matrix td > span { white-space: normal; }
   tr, li { break-inside: avoid; }

@@ -25,7 +25,7 @@ LETTERS: Mapping[str, str] = {
 }  # fmt: skip
 
 #: The most roles, the most schemas of one table (what a wide screen and a sheet of paper have room for), and of tables.
-MOST_ROLES, COLUMNS, MOST_TABLES = 300, 12, 16
+MOST_ROLES, COLUMNS, MOST_TABLES = 300, 10, 20
 
 
 class Both(NamedTuple):

@@ -53,7 +53,7 @@ def page(reports: Union[str, Sequence[str]], title: str = "Access to PostgreSQL 
 </header>
 <form class="filter" role="search" hidden>
 <label for="filter">Only roles with</label>
-<input type="search" id="filter" placeholder="part of a name" autocomplete="off" spellcheck="false">
+<input type="search" id="filter" placeholder="part of a role's name" autocomplete="off" spellcheck="false">
 <span id="filtered" class="soft" role="status"></span>
 </form>
 <main>

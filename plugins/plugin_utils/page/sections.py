@@ -39,7 +39,7 @@ from .text import MINUS, code, counted, escaped, few, more, named
 OWN, BROUGHT, WAYS, STATEMENTS, ITEMS, AFFECTED = 60, 12, 12, 500, 100, 400
 
 #: Statements that are shown at once; more of them are behind a click.
-OPEN = 40
+OPEN = 20
 
 #: What stands behind a privilege, with the place in the manifest or the reason in its place.
 _BEHIND: Mapping[str, str] = {

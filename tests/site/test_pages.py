@@ -111,7 +111,7 @@ def test_names_in_tables_are_in_one_piece(site: Path, chromium: Chromium, width:
 
 
 def test_every_page_has_a_title_of_its_own(site: Path) -> None:
-    titles = {}
+    titles: dict[str, Path] = {}
     for page in _pages(site):
         title = re.findall(r"<title>(.*?)</title>", page.read_text(encoding="utf-8"), re.S)[0]
         assert "Pg_Access" not in title

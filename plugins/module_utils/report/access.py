@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..explain.answers import GAINED, LOST, OWNS, ROLE, UNCHANGED, Explained
-from ..explain.explanation import Asked, Survey
+from ..explain.explanation import MOST_TOLD, Asked, Survey, WayThrough
 from ..failure import Failure
 from ..filters import Options
 from ..masking import MASK
@@ -34,7 +34,14 @@ from .result import summary, suppressed_counts, warnings_of
 FORMAT = 2
 
 #: The most items of each list; how many more there are is told. A page for people shows far less.
-MOST = {"held": 60_000, "ways": 60_000, "memberships": 60_000, "statements": 5_000, "kept": 5_000, "withheld": 5_000}
+MOST = {
+    "held": MOST_TOLD,
+    "ways": MOST_TOLD,
+    "memberships": 60_000,
+    "statements": 5_000,
+    "kept": 5_000,
+    "withheld": 5_000,
+}
 
 #: The most characters of a statement: it may name 500 objects.
 LONGEST_STATEMENT = 1_000
@@ -63,15 +70,17 @@ def access_of(run: Run, options: Options, policy: Policy, *, check_mode: bool, w
     survey, plan, server = run.survey, run.plan, run.server
     if survey is None:
         raise ValueError("the run has no survey")
+    held, number = _held(survey.held)
     lists: Dict[str, List[Any]] = {
-        "held": _held(survey.held),
-        "ways": [list(way) for way in survey.ways],
+        "held": held,
+        "ways": [list(way) for way in _ways(survey.ways)],
         "memberships": [list(edge) for edge in survey.edges],
         "statements": _statements(run),
         "kept": [_plain(item) for item in suppressed_items(plan.suppressed, brief=True)],
         "withheld": [_plain(item) for item in withheld_items(plan.withheld, brief=True)],
     }
-    counts = {name: len(items) for name, items in lists.items()}
+    counts = {name: len(items) + survey.left_out.get(name, 0) for name, items in lists.items()}
+    counts["held"] += number - len(held)
     return {
         "format": FORMAT,
         "where": where,
@@ -117,18 +126,29 @@ def _role(asked: Asked, run: Run, survey: Survey, policy: Policy) -> Item:
     return item
 
 
-def _held(held: Iterable[Explained]) -> List[Item]:
-    """The items of an explanation, those that differ in nothing but the privilege as one with all of them. Each
-    membership is an item of its own.
+def _held(held: Iterable[Explained]) -> Tuple[List[Item], int]:
+    """The items of an explanation, those that differ in nothing but the privilege as one with all of them, and how many
+    there are of these. Each membership is an item of its own. Where there are too many, memberships in the groups of
+    groups are left out first, the farthest of them: the page has the memberships that they come from.
     """
-    found: Dict[str, Item] = {}
+    found: Dict[Tuple[Any, ...], Tuple[Explained, List[str]]] = {}
     for one in _apart(held):
+        key = (one.answer._replace(privilege=""), *one[1:])
+        found.setdefault(key, (one, []))[1].append(one.answer.privilege)
+    together = list(found.values())
+    if len(together) > MOST["held"]:
+        together.sort(key=lambda item: len(item[0].answer.via) if item[0].answer.kind == ROLE else -1)
+    items = []
+    for one, privileges in together[: MOST["held"]]:
         item = explained_items([one], brief=one.answer.kind not in _NAMED)[0]
-        item["only"] = one.only
-        privilege = item.pop("privilege")
-        key = json.dumps(item, sort_keys=True)
-        found.setdefault(key, {**item, "privileges": []})["privileges"].append(privilege)
-    return list(found.values())
+        del item["privilege"]
+        items.append({**item, "only": one.only, "privileges": privileges})
+    return items, len(together)
+
+
+def _ways(ways: Sequence[WayThrough]) -> List[WayThrough]:
+    """The ways, the longest last where there are too many."""
+    return sorted(ways, key=lambda way: len(way.via)) if len(ways) > MOST["ways"] else list(ways)
 
 
 def _together(survey: Survey) -> List[Tuple[str, str, str, str, str]]:

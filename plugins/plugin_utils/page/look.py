@@ -156,7 +156,8 @@ tr.gained, tr.lost { color: inherit; }
   .changes td::before { color: var(--soft); }
   .changes td:nth-child(2)::before { content: "loses "; }
   .changes td:nth-child(3)::before { content: "gains "; }
-  .changes td:nth-child(4)::before { content: "and through it "; }
+  .changes td:nth-child(4)::before { content: "otherwise "; }
+  .changes td:nth-child(5)::before { content: "and through it "; }
 }
 @media print {
   :root { color-scheme: light; --bg: #ffffff; --fg: #000000; --soft: #333333; --line: #999999; --band: #f2f2f2;

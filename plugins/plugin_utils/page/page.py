@@ -24,8 +24,11 @@ from .text import MINUS, counted, escaped, more, named
 _POLICY = "default-src 'none'; style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'"
 
 
-def page(reports: Union[str, Sequence[str]], title: str = "Access to PostgreSQL databases") -> str:
-    """The page for the texts of one or several files that ``report_file`` has written, in this order.
+def page(
+    reports: Union[str, Sequence[str]], title: str = "Access to PostgreSQL databases", notes: Sequence[str] = ()
+) -> str:
+    """The page for the texts of one or several files that ``report_file`` has written, in this order. ``notes`` stand
+    at its beginning.
 
     The same texts make the same page. Raises Unreadable.
     """
@@ -49,7 +52,7 @@ def page(reports: Union[str, Sequence[str]], title: str = "Access to PostgreSQL 
 <a class="skip" href="#d0">Skip to the first database</a>
 <header>
 <h1>{escaped(title)}</h1>
-{_contents(accesses)}
+{_notes(notes, "What is missing")}{_contents(accesses)}
 </header>
 <form class="filter" role="search" hidden>
 <label for="filter">Only roles with</label>
@@ -155,11 +158,15 @@ def _warnings(data: Item) -> str:
     """The run's warnings, without the address that each begins with."""
     start = f"{data['where']}: "
     warnings = [text[len(start) :] if text.startswith(start) else text for text in data["warnings"]]
-    if not warnings:
+    return _notes(warnings, "Warnings")
+
+
+def _notes(texts: Sequence[str], label: str) -> str:
+    if not texts:
         return ""
-    shown = "".join(f"<li>{escaped(text)}</li>" for text in warnings[:20])
-    rest = f"<li>and {len(warnings) - 20} more</li>" if len(warnings) > 20 else ""
-    return f'<ul class="notes" aria-label="Warnings">{shown}{rest}</ul>\n'
+    shown = "".join(f"<li>{escaped(text)}</li>" for text in texts[:20])
+    rest = f"<li>and {len(texts) - 20} more</li>" if len(texts) > 20 else ""
+    return f'<ul class="notes" aria-label="{label}">{shown}{rest}</ul>\n'
 
 
 def _graph(access: Access, svg: str, left_out: int, links: Mapping[str, str], places: int) -> str:

@@ -258,7 +258,7 @@ def memberships(edges: Sequence[Edge], links: Mapping[str, str]) -> str:
 def changes(access: Access, links: Mapping[str, str]) -> str:
     """What the plan takes from each role and gives to it, those that lose first, and how many others that is about."""
     reached = access.reached()
-    told = {item["role"] for item in access.data["affected"]}
+    told = {item["role"] for item in access.data["affected"] if item["gains"] or item["loses"]}
     lines = []
     losers_first = sorted(access.data["affected"], key=lambda item: not item["loses"] and not item["dropped"])
     for item in losers_first:
@@ -268,17 +268,19 @@ def changes(access: Access, links: Mapping[str, str]) -> str:
             loses = f'<span class="tag lost">{MINUS} dropped</span> {loses}'
         if item["created"]:
             gains = f'<span class="tag gained">+ created</span> {gains}'
-        count = len(reached.get(name, ()))
+        otherwise = [f"password {item['password']}"] if item["password"] else []
+        otherwise += [f"altered: {', '.join(item['altered'])}"] if item["altered"] else []
+        through = counted(len(reached[name]), "role") if name in reached else ""
         lines.append(
             f'<tr data-name="{escaped(name.lower())}"><th scope="row">{_linked(name, links)}</th><td>{loses}</td>'
-            f"<td>{gains}</td><td>{counted(count, 'role') if count else ''}</td></tr>"
+            f"<td>{gains}</td><td>{escaped(', '.join(otherwise))}</td><td>{through}</td></tr>"
         )
     parts = []
     if lines:
         parts.append(
             '<div class="scroll" tabindex="0" role="region" aria-label="Who gains and who loses">'
             '<table class="changes"><thead><tr><th scope="col">role</th><th scope="col">loses</th>'
-            '<th scope="col">gains</th><th scope="col">and through it</th></tr></thead>'
+            '<th scope="col">gains</th><th scope="col">otherwise</th><th scope="col">and through it</th></tr></thead>'
             f"<tbody>{''.join(lines[:AFFECTED])}</tbody></table></div>{more(len(lines) - AFFECTED, 'role')}"
         )
     others = [one for one in affected(access) if one[0] not in told]

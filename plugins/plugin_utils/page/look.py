@@ -184,7 +184,8 @@ SCRIPT = """
   const box = document.getElementById("filter");
   const said = document.getElementById("filtered");
   const items = [...document.querySelectorAll("[data-name]")];
-  const counted = items.filter((item) => item.matches(".role"));
+  // PUBLIC has a part like theirs and is no role.
+  const counted = items.filter((item) => item.matches(".role") && item.dataset.name !== "public");
   const graphs = [...document.querySelectorAll(".graph")].map((picture) => ({
     picture,
     places: [...picture.querySelectorAll("[data-place]")],

@@ -377,7 +377,7 @@ def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:
 
 
 def _not_approved(params: Mapping[str, Any], check_mode: bool) -> List[Problem]:
-    """What is wrong with a run that would apply what nobody has approved. Only the module itself knows its check mode."""
+    """What is wrong with a run that would apply what nobody approved. Only the module itself knows its check mode."""
     if check_mode or not params["require_digest"] or params["expected_digest"] is not None:
         return []
     return [

@@ -65,8 +65,11 @@ def lines_of_all(results: Sequence[Mapping[str, Any]], previous: Any = None) -> 
     if len(results) > 1:
         agreed = set.intersection(*(set(result["unneeded_overrides"]) for result in results))
         lines += _few(
-            [f"override: {name} keeps nothing in any of these databases: its privilege_reconciliation: additive can be removed"
-                for name in sorted(agreed)],
+            [
+                f"override: {name} keeps nothing in any of these databases: its privilege_reconciliation: additive can"
+                " be removed"
+                for name in sorted(agreed)
+            ],
             "override",
         )
     return lines

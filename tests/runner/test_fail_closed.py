@@ -74,14 +74,12 @@ def test_several_databases_are_planned_first_where_the_task_is_not_in_check_mode
 
 
 def test_no_start_in_the_middle_applies_anything(controller: Controller, db: Database, login: dict[str, str]) -> None:
-    names = re.findall(r"- name: (.*)\n +(?!block:|when:)", TASKS.read_text(encoding="utf-8"))
+    names = re.findall(r"- name: (.*)\n +(?! |block:)", TASKS.read_text(encoding="utf-8"))
     begin = names.index("Look for what was approved") + 1
     starts = names[begin : names.index("Reconcile one database after the other") + 1]
     assert len(starts) > 5, starts
     jobs = [
-        dataclasses.replace(
-            template(login, **NEW, **REQUIRED), start_at=f"pg_access.reconcile.reconcile : {name}"
-        )
+        dataclasses.replace(template(login, **NEW, **REQUIRED), start_at=f"pg_access.reconcile.reconcile : {name}")
         for name in starts
     ]
     jobs.append(dataclasses.replace(jobs[1], variables=NEW))

@@ -948,8 +948,9 @@ RUN_OPTIONS: Options = {
         "type": "bool",
         "default": False,
         "description": [
-            "Whether a run that is not in check mode fails where there is no O(expected_digest), so that nothing is applied"
-            " that nobody has approved. What counts is the check mode of the task itself, whatever the command line says.",
+            "Whether a run that is not in check mode fails where there is no O(expected_digest), so that nothing is"
+            " applied that nobody has approved. What counts is the check mode of the task itself, whatever the command"
+            " line says.",
         ],
     },
     "lock_timeout": {

@@ -142,8 +142,8 @@ def warnings_of(run: Run, where: str) -> List[str]:
         texts.append(kept_warning(counts))
     texts += few(
         [
-            f"role {name} holds no undeclared privilege in this database any more: its privilege_reconciliation: additive can"
-            " be removed where no other database needs it"
+            f"role {name} holds no undeclared privilege in this database any more: its privilege_reconciliation:"
+            " additive can be removed where no other database needs it"
             for name in run.plan.ready
         ],
         "roles hold no undeclared privilege in this database any more",

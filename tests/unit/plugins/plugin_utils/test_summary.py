@@ -146,7 +146,9 @@ def test_it_stays_readable_however_many_there_are() -> None:
 
 def test_an_override_can_go_when_all_databases_agree() -> None:
     everywhere, here = [result([], {}, unneeded_overrides=names) for names in (["batch", "loader"], ["batch"])]
-    said = "override: batch keeps nothing in any of these databases: its privilege_reconciliation: additive can be removed"
+    said = (
+        "override: batch keeps nothing in any of these databases: its privilege_reconciliation: additive can be removed"
+    )
     none = result([], {"loader": 1, "batch": 2}, unneeded_overrides=[])
     assert lines_of_all([everywhere, here]) == ["shop: nothing to do", "shop: nothing to do", said]
     assert not [line for line in lines_of_all([everywhere, here, none]) if line.startswith("override")]

@@ -26,6 +26,10 @@ options:
     description: The page's title.
     type: str
     default: Access to PostgreSQL databases
+  notes:
+    description: Lines at the beginning of the page, such as the names of databases that are missing on it.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
@@ -56,10 +60,12 @@ from ansible_collections.pg_access.reconcile.plugins.plugin_utils.page.model imp
 from ansible_collections.pg_access.reconcile.plugins.plugin_utils.page.page import page
 
 
-def access_report(reports: Sequence[str], title: str = "Access to PostgreSQL databases") -> str:
+def access_report(
+    reports: Sequence[str], title: str = "Access to PostgreSQL databases", notes: Sequence[str] = ()
+) -> str:
     """See DOCUMENTATION."""
     try:
-        return page(reports, title)
+        return page(reports, title, notes or ())
     except Unreadable as error:
         raise AnsibleFilterError(f"access_report: {error}") from None
 

@@ -30,7 +30,7 @@ from .grantors import settle
 from .keep import merge_columns, with_columns
 from .outcome import Differences
 from .policy import Policy
-from .problems import Problem
+from .problems import Problem, readable
 from .protection import disarming, locked_out
 from .state import RoleRef
 from .store import COMMENT_STORE
@@ -94,7 +94,7 @@ def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
         try:
             name.encode()
         except UnicodeEncodeError:
-            shown = name.encode("utf-8", "backslashreplace").decode()
+            shown = readable(name)
             problems.append(
                 Problem(
                     object=shown,

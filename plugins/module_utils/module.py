@@ -17,7 +17,7 @@ import math
 import os
 import sys
 import threading
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NoReturn, Optional, TypeVar
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NoReturn, Optional, Sequence, Tuple, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -385,6 +385,21 @@ def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
     )
 
 
+def in_database(
+    files: Mapping[str, Optional[str]], others: Sequence[Tuple[str, Optional[str]]], database: str
+) -> Dict[str, Optional[str]]:
+    """Files by option, with the database's name where a path has a place for it. Raises ManifestInvalid."""
+    if not any("{database}" in path for path in files.values() if path):
+        return dict(files)
+    from .script_files import file_problems, for_database
+
+    found = {option: for_database(path, database) if path else None for option, path in files.items()}
+    problems = file_problems(found, others)
+    if problems:
+        raise ManifestInvalid(problems)
+    return found
+
+
 def _names_of(state: State) -> Iterable[str]:
     from .report.result import names_of
 
@@ -429,6 +444,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     try:
         where = address(connection)
         module.where = f"{where}: "
+        files = in_database(files, given, connection.info.dbname)
         settings = Settings(
             check_mode=module.check_mode,
             rehearse=params["rehearse"],
@@ -441,9 +457,9 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
             expected_digest=params["expected_digest"],
             max_drops=params["max_drops"],
             max_revokes=params["max_revokes"],
-            plan_file=params["plan_file"] or None,
-            undo_file=params["undo_file"] or None,
-            survey=bool(params["report_file"]),
+            plan_file=files["plan_file"] or None,
+            undo_file=files["undo_file"] or None,
+            survey=bool(files["report_file"]),
             explain=None if params["explain"] is None else tuple(params["explain"]),
             where=where,
             leaks=module.leaks,
@@ -463,10 +479,10 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     result = result_of(run, options, facts=params["facts"], diff=module._diff)
     result["check_mode"] = module.check_mode
     module.vouch(lambda: leaves({name: result[name] for name in ("plan_digest", "server")}))
-    if params["report_file"]:
+    if files["report_file"]:
         from .report.access import written
 
         # After the commit nothing may fail any more.
-        for text in written(params["report_file"], run, options, policy, settings):
+        for text in written(files["report_file"], run, options, policy, settings):
             module.warn(f"{where}: {text}")
     return result

@@ -84,6 +84,11 @@ LONGEST_NAME = 500
 LONGEST_TEXT = 10_000
 
 
+def readable(text: str) -> str:
+    """A text that every output can show: names may hold bytes that are not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def shortened(text: Optional[str], longest: int) -> Optional[str]:
     """A text that a result can have. What is so long is no name and no sentence, but may be somebody's input."""
     return text if text is None or len(text) <= longest else f"{text[:longest]}..."

@@ -4,7 +4,7 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""Scripts as files: written whole or not at all, for the owner's eyes only."""
+"""Scripts as files: written whole or not at all, for the owner's eyes only. And where the files of a run may be."""
 
 from __future__ import annotations
 
@@ -28,9 +28,24 @@ if TYPE_CHECKING:
 
     from .script import Frame
 
+#: What stands for the name of the connected database in a file's path.
+DATABASE = "{database}"
+
+
+def for_database(path: str, database: str) -> str:
+    """A path with the database's name in it. Each name makes a path of its own: what no file may be called is written
+    as in a URL.
+    """
+    word = database.replace("%", "%25").replace("/", "%2F")
+    if word in (".", ".."):
+        word = word.replace(".", "%2E")
+    return path.replace(DATABASE, word)
+
 
 def file_problems(paths: Mapping[str, Optional[str]], others: Iterable[Tuple[str, Optional[str]]]) -> List[Problem]:
-    """What is wrong with these files, by option, before anybody needs them. ``others``: files of other options."""
+    """What is wrong with these files, by option, before anybody needs them. ``others``: files of other options. Where a
+    file is to be is only looked at where the path no longer waits for the database's name.
+    """
     problems: List[Problem] = []
     # By what is behind them: a folder may be a link, and a file have two names.
     taken = {_place(path): option for option, path in others if path}
@@ -64,6 +79,8 @@ def _wrong(path: str) -> Optional[str]:
         os.fsencode(path)
     except ValueError:
         return "is not valid Unicode text"
+    if DATABASE in path:
+        return None
     folder = os.path.dirname(path)
     if os.path.islink(path):
         return "is a symbolic link: name the file itself"

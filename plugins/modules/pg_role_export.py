@@ -79,6 +79,7 @@ options:
   dest:
     description:
       - A file for RV(yaml), as an absolute path where the module runs.
+      - C({database}) in the path stands for the name of the connected database, with C(%2F) for C(/) and C(%25) for C(%).
       - It is written whole or not at all, and only when it differs; what was in it before is gone. A new file gets the
         mode C(0600), unless O(mode) says otherwise.
     type: path
@@ -125,6 +126,11 @@ changed:
   description: Whether O(dest) was written or its attributes were changed, or in check mode would be.
   returned: always
   type: bool
+file:
+  description: The path of the file, with the database's name where O(dest) has a place for it.
+  returned: success, with O(dest)
+  type: str
+  sample: /etc/access/shop.yml
 manifest:
   description:
     - The manifest, by its sections. A section without entries is left out.

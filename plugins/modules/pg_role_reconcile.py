@@ -541,6 +541,14 @@ options:
       - 'In effect when omitted: the sections are given as options.'
     type: list
     elements: path
+  manifest_contents:
+    description:
+      - Files that are not where the module runs, each path with the file's content as M(ansible.builtin.slurp) returns
+        it. The role P(pg_access.reconcile.reconcile#role) hands over files of other tools in this way.
+      - They are read as those in O(manifest_files) are, and composed with the sections that are given as options. A file
+        that a bundle among them names is only read as a part of it. Not together with O(manifest_files).
+      - 'In effect when omitted: the sections are given as options.'
+    type: dict
   reconciliation_mode:
     description:
       - How far the run may go.
@@ -668,13 +676,15 @@ options:
       - 'A file for the whole plan as a script for C(psql), as an absolute path where the module runs: for a change ticket,
         or for a DBA who runs it by hand. Each statement has the rules behind it as a comment. It holds no password; C(\password)
         comments stand in their place.'
+      - C({database}) in the path stands for the name of the connected database, whoever named it, with C(%2F) for C(/)
+        and C(%25) for C(%). So each database has a file of its own.
       - It is written in check mode too, with mode 0600, and also where the plan is then refused; a plan with nothing to
         do makes a script that says so. Writing it counts neither for C(changed) nor for RV(plan_digest).
     type: path
   undo_file:
     description:
       - A file for the way back from the plan, a script like that of O(plan_file). It lists what cannot be undone, such
-        as passwords.
+        as passwords. C({database}) means the same as in O(plan_file).
       - It is written in check mode too. An apply puts it in its place just before the commit; one that fails leaves the
         file as it was, and so does a plan with nothing to do.
     type: path
@@ -682,7 +692,7 @@ options:
     description:
       - A file for the data of a report on everybody's access, as JSON, as an absolute path where the module runs. The filter
         P(pg_access.reconcile.access_report#filter) makes a page of it, and the role P(pg_access.reconcile.reconcile#role)
-        does both where it is given C(reconcile_report).
+        does both where it is given C(reconcile_report). C({database}) means the same as in O(plan_file).
       - It has no limit that AWX sets to results, and no password in it. It is written in check mode too, with mode 0600,
         at the end of a run that succeeded; that it cannot be written then is a warning. Writing it counts neither for C(changed)
         nor for RV(plan_digest).
@@ -900,7 +910,7 @@ withheld:
       type: str
       sample: mode
 affected_roles:
-  description: The roles, and PUBLIC, that gain or lose something, or come or go; by name.
+  description: The roles, and PUBLIC, that gain or lose something, are altered, or come or go; by name.
   returned: success
   type: list
   elements: dict
@@ -929,6 +939,17 @@ affected_roles:
       description: What it loses, in the same way. What a role loses because it is dropped is not listed.
       type: dict
       sample: {grant_options: 2}
+    altered:
+      description:
+        - What else changes about a role that is there. C(CONNECTION LIMIT), C(VALID UNTIL), C(COMMENT), and the names of
+          settings.
+      type: list
+      elements: str
+      sample: [CONNECTION LIMIT, search_path]
+    password:
+      description: V(set) where it gets a new password, V(removed) where its password is taken away, else null.
+      type: str
+      sample: set
 summary:
   description: The plan in numbers. Privileges count once per object.
   returned: success

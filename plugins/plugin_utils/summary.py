@@ -4,7 +4,7 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""Results of the module as lines that a person reads: who gains, who loses, and the backlog with its trend."""
+"""Results of the module as lines that people read: who gains, loses or is altered, and the backlog with its trend."""
 
 from __future__ import annotations
 
@@ -34,11 +34,18 @@ def lines_of(result: Mapping[str, Any], previous: Any = None) -> List[str]:
     if result["changed"]:
         lines.append(_counts(result["summary"]))
     affected = result["affected_roles"]
-    lines += _few([f"gain: {item['role']}: {_words(item['gains'])}" for item in affected if item["gains"]], "gain")
-    lines += _few([f"lose: {item['role']}: {_words(item['loses'])}" for item in affected if item["loses"]], "lose")
-    dropped = [item["role"] for item in affected if item["dropped"]]
-    if dropped:
-        lines.append(f"dropped: {_listed(dropped, MOST)}")
+    lines += _few([f"gain: {item['role']}: {words_of(item['gains'])}" for item in affected if item["gains"]], "gain")
+    lines += _few([f"lose: {item['role']}: {words_of(item['loses'])}" for item in affected if item["loses"]], "lose")
+    lines += _few(
+        [f"altered: {item['role']}: {_listed(item['altered'])}" for item in affected if item["altered"]], "altered"
+    )
+    for what, names in (
+        ("password set", [item["role"] for item in affected if item["password"] == "set"]),
+        ("password removed", [item["role"] for item in affected if item["password"] == "removed"]),
+        ("dropped", [item["role"] for item in affected if item["dropped"]]),
+    ):
+        if names:
+            lines.append(f"{what}: {_listed(names, MOST)}")
     earlier = _earlier(previous, name)
     lines += _few(list(_backlog(result["summary"]["suppressed_revokes"], earlier)), "backlog")
     if previous and earlier is None:
@@ -70,7 +77,7 @@ def _counts(summary: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "only records are tidied up"
 
 
-def _words(side: Mapping[str, Any]) -> str:
+def words_of(side: Mapping[str, Any]) -> str:
     """What one role gains or loses."""
     parts = [f"{side[key]} {word}{'' if side[key] == 1 else 's'}" for key, word in _COUNTED if side.get(key)]
     if side.get("memberships"):

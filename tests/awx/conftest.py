@@ -35,8 +35,10 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def playbooks(collections: Path, tmp_path_factory: pytest.TempPathFactory) -> Playbooks:
-    return Playbooks(collections, tmp_path_factory.mktemp("playbooks"))
+def playbooks(collections: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playbooks]:
+    playbooks = Playbooks(collections, tmp_path_factory.mktemp("playbooks"))
+    yield playbooks
+    playbooks.close()
 
 
 @pytest.fixture(scope="session")

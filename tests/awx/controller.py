@@ -180,7 +180,7 @@ def _own_name(item: Item) -> str:
 
 
 class Controller:
-    """The objects, and every request that wrote."""
+    """The objects, and every request."""
 
     def __init__(self, playbooks: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
@@ -191,6 +191,7 @@ class Controller:
         #: The playbooks that every project has.
         self.playbooks = tuple(playbooks)
         self.writes: list[tuple[str, str, Any]] = []
+        self.reads: list[str] = []
 
     # What tests ask
 
@@ -254,6 +255,8 @@ class Controller:
         with self._lock:
             if method != "GET":
                 self.writes.append((method, path, copy.deepcopy(data)))
+            else:
+                self.reads.append(path)
             match = re.fullmatch(r"/api/v2/(\w+)/(?:(\d+)/(?:(\w+)/)?)?", path)
             if not match or (match[1] not in KINDS and match[1] != "unified_job_templates"):
                 raise Missing
@@ -433,6 +436,15 @@ class Controller:
         item["inputs"] = injection.stored(item["inputs"], fields)
         return problems
 
+    def project(self, item: Item, _old: Item, _number: int | None) -> list[str]:
+        if item["scm_type"]:
+            return [] if item["scm_url"] else ["scm_url: This field is required."]
+        return [
+            f"{name}: Update options must be set to false for manual projects."
+            for name in ("scm_update_on_launch", "scm_clean")
+            if item[name]
+        ]
+
     def with_variables(self, item: Item, _old: Item, _number: int | None) -> list[str]:
         return rules.variables(item["variables"])
 
@@ -462,6 +474,7 @@ _RULES: Mapping[str, Callable[[Controller, Item, Item, int | None], list[str]]] 
     "credentials": Controller.credential,
     "hosts": Controller.with_variables,
     "inventories": Controller.with_variables,
+    "projects": Controller.project,
     "job_templates": Controller.job_template,
     "workflow_job_templates": Controller.workflow,
     "workflow_job_template_nodes": Controller.node,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from controller import TOKEN
+from playbook_zygote import Zygote
 
 ROLE = "pg_access.reconcile.awx_job_template"
 
@@ -45,35 +45,33 @@ class Run:
 
 class Playbooks:
     def __init__(self, collections: Path, folder: Path) -> None:
-        self._collections = collections
         self._folder = folder
+        self._settings = {
+            "ANSIBLE_COLLECTIONS_PATH": str(collections),
+            "ANSIBLE_HOME": str(folder / "home"),
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_PIPELINING": "1",
+            "LC_ALL": "C.UTF-8",
+        }
+        # Another ansible-core than that of the tests, where its program is named.
+        other = os.environ.get("RECONCILE_ANSIBLE_PLAYBOOK")
+        python = Path(other).with_name("python") if other else sys.executable
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        self._zygote = Zygote({**kept, **self._settings}, folder, python)
+
+    def close(self) -> None:
+        self._zygote.close()
 
     def run(self, plays: Any, *words: str, address: str = "", variables: Mapping[str, str] | None = None) -> Run:
         """Run plays, their text, or the file in which they are, with ``address`` against a controller."""
         path = plays if isinstance(plays, Path) else self._folder / "play.yml"
         if path is not plays:
             path.write_text(plays if isinstance(plays, str) else json.dumps(plays), encoding="utf-8")
-        environment = {
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(self._collections),
-            "ANSIBLE_HOME": str(self._folder / "home"),
-            "ANSIBLE_LOCALHOST_WARNING": "false",
-            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_PIPELINING": "1",
-            "LC_ALL": "C.UTF-8",
-            "CONTROLLER_HOST": address,
-            "CONTROLLER_OAUTH_TOKEN": TOKEN,
-            **(variables or {}),
-        }
-        # Another ansible-core than that of the tests, where one is named.
-        program = os.environ.get("RECONCILE_ANSIBLE_PLAYBOOK") or Path(sys.executable).with_name("ansible-playbook")
-        done = subprocess.run(
-            [program, *words, path],
-            check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            cwd=self._folder, env=environment, timeout=300,
-        )  # fmt: skip
-        return Run(done.returncode, done.stdout)
+        login = {"CONTROLLER_HOST": address, "CONTROLLER_OAUTH_TOKEN": TOKEN}
+        environment = {**os.environ, **self._settings, **login, **(variables or {})}
+        return Run(*self._zygote.play([*words, str(path)], self._folder, environment, 300))
 
     def role(self, values: Mapping[str, Any], *words: str, address: str) -> Run:
         """Run the role with these variables."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -21,12 +22,15 @@ from typing import Any
 import injection
 import psycopg
 import pytest
+import rules
 import servers
+import yaml
 from harness import Result, Runner, link_collection, module_environment, parse
 from playbooks import Playbooks
 
 KEY = "0123456789abcdef-fingerprint"
-PASSWORD = "an admin's password: {{ not }} a template, $HOME #1"
+#: With everything that shells, templates and files of variables make something of.
+PASSWORD = ' an admin\'s "password": {{ not }} {% a %} {# template #}, $HOME ${PGHOST} `id` \\n \\ #1=2;\u00e9\u6f22\t '
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +76,25 @@ def place(newest: int) -> Iterator[Place]:
         server.stop()
     finally:
         shutil.rmtree(folder)
+
+
+def certificate(folder: Path, subject: str) -> tuple[str, str]:
+    """A certificate that nobody has signed, and its key."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", subject, "-keyout", "k", "-out", "c"],
+        check=True, cwd=folder, capture_output=True,
+    )  # fmt: skip
+    return (folder / "c").read_text(), (folder / "k").read_text()
+
+
+def client_certificate_tasks() -> list[dict[str, Any]]:
+    """The guide's play for logins by certificate."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "awx.md").read_text(encoding="utf-8")
+    found = re.search(r"^```yaml\n(# certificate.yml\n.*?)^```", text, re.M | re.S)
+    assert found
+    (play,) = yaml.safe_load(found[1].replace("!unsafe ", ""))
+    tasks: list[dict[str, Any]] = play["tasks"]
+    return tasks
 
 
 def run(environment: dict[str, str], **options: Any) -> Result:
@@ -124,6 +147,52 @@ def test_all_fields_are_what_the_module_connects_with(kind: dict[str, Any], plac
     assert other.failed or other.changed
 
 
+def test_a_bundle_of_certificates_is_read_as_it_is(kind: dict[str, Any], place: Place, tmp_path: Path) -> None:
+    """Pasted from elsewhere: remarks, line ends of Windows, another authority first, and no line end at the end."""
+    another, _key = certificate(tmp_path, "/CN=another")
+    bundle = f"# Authorities\n{another}\n{place.certificate}".replace("\n", "\r\n").rstrip()
+    environment = injection.inject(kind, {**everything(place), "ca": bundle}, tmp_path)
+    assert Path(environment["PGSSLROOTCERT"]).read_bytes() == bundle.encode()
+    first, second = (run(environment, roles=[{"name": "awx_bundle"}]) for _turn in range(2))
+    assert not first.failed and first.changed, first
+    assert not second.failed and not second.changed, second
+
+
+def test_a_login_by_certificate_is_a_second_credential(
+    kind: dict[str, Any], newest: int, place: Place, tmp_path: Path
+) -> None:
+    """As the guide shows it: certificate and private key arrive as files that nobody else can read."""
+    (task,) = [task for task in client_certificate_tasks() if "awx.awx.credential_type" in task]
+    second = task["awx.awx.credential_type"]
+    assert rules.credential_type({"description": "", **second}) == []
+    text, key = certificate(tmp_path, "/CN=access_admin")
+    folder = place.standard_port.parent
+    (folder / "clients.crt").write_text(text)
+    (folder / "hba.conf").write_text("local all all trust\nhostssl all access_admin 127.0.0.1/32 cert\n")
+    servers.hand_over(folder / "clients.crt", folder / "hba.conf")
+    server = servers.start(
+        newest,
+        f"ssl = on\nssl_cert_file = '{folder}/server.crt'\nssl_key_file = '{folder}/server.key'\n"
+        f"ssl_ca_file = '{folder}/clients.crt'\nhba_file = '{folder}/hba.conf'\n",
+    )
+    try:
+        login = {"host": server.socket_directory, "port": str(server.port), "user": "postgres", "dbname": "postgres"}
+        with psycopg.connect(**login, autocommit=True) as connection:
+            connection.execute("CREATE ROLE access_admin SUPERUSER LOGIN")
+        inputs = {**everything(place), "port": str(server.port), "database": "postgres", "password": ""}
+        environment = injection.inject(kind, inputs, tmp_path)
+        refused = run({**environment, "HOME": str(tmp_path)}, roles=[{"name": "r"}])
+        assert refused.failed and "certificate" in refused.text, refused
+        # Pasted without the last line end.
+        environment |= injection.inject(second, {"certificate": text.strip(), "key": key.strip()}, tmp_path)
+        assert Path(environment["PGSSLKEY"]).stat().st_mode & 0o777 == 0o600
+        turns = [run({**environment, "HOME": str(tmp_path)}, roles=[{"name": "r"}]) for _turn in range(2)]
+        assert [turn.failed for turn in turns] == [False, False], turns
+        assert [turn.changed for turn in turns] == [True, False]
+    finally:
+        server.stop()
+
+
 def test_the_required_fields_are_enough(kind: dict[str, Any], place: Place, tmp_path: Path) -> None:
     inputs = {"host": str(place.standard_port), "username": "access_admin"}
     assert set(inputs) == set(kind["inputs"]["required"])
@@ -150,6 +219,9 @@ def test_empty_fields_are_like_none(kind: dict[str, Any], place: Place, tmp_path
     given = {"host": str(place.standard_port), "username": "access_admin"}
     with_empty = injection.inject(kind, {**inputs, **given}, tmp_path)
     assert with_empty == injection.inject(kind, given, tmp_path)
+    # A field of several lines where somebody pressed the return key.
+    assert with_empty == injection.inject(kind, {**given, "ca": " \n\n"}, tmp_path)
+    assert injection.inject(kind, {**given, "ca": "system\n"}, tmp_path)["PGSSLROOTCERT"] == "system"
 
 
 def test_a_run_that_nobody_told_which_database_fails(kind: dict[str, Any], place: Place, tmp_path: Path) -> None:
@@ -161,12 +233,7 @@ def test_a_run_that_nobody_told_which_database_fails(kind: dict[str, Any], place
 
 @pytest.mark.parametrize("ca", ["", "another", "system"])
 def test_the_certificate_is_really_looked_at(kind: dict[str, Any], place: Place, tmp_path: Path, ca: str) -> None:
-    if ca == "another":
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-keyout", "k", "-out", "c"],
-            check=True, cwd=tmp_path, capture_output=True,
-        )  # fmt: skip
-    text = (tmp_path / "c").read_text() if ca == "another" else ca
+    text = certificate(tmp_path, "/CN=x")[0] if ca == "another" else ca
     environment = injection.inject(kind, {**everything(place), "ca": text}, tmp_path)
     result = run({**environment, "HOME": str(tmp_path)}, roles=[{"name": "awx_reader"}])
     assert result.error_code == "connection_failed", result

@@ -8,7 +8,6 @@ with ``CI=true`` a failure.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,18 +23,12 @@ import harness
 harness.link_collection()
 sys.path.insert(0, str(harness.COLLECTIONS))
 
-from browser import Chromium
+from browser import Chromium, program
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
-    program = os.environ.get("RECONCILE_CHROMIUM")
-    if not program:
-        lacking = "no Chromium: RECONCILE_CHROMIUM does not name one"
-        if os.environ.get("CI", "").lower() in ("1", "true", "yes"):
-            pytest.fail(lacking)
-        pytest.skip(lacking)
-    with Chromium(Path(program)) as browser:
+    with Chromium(program()) as browser:
         yield browser
 
 
@@ -48,6 +41,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     shop, hostile = reports.text_of(reports.shop()), reports.text_of(reports.hostile())
     texts = {"shop": [shop], "hostile": [hostile], "two": [shop, hostile], "large": [reports.text_of(reports.large())]}
+    texts["chain"] = [reports.text_of(reports.chain())]
     found = {}
     for name, several in texts.items():
         found[name] = folder / f"{name}.html"

@@ -186,7 +186,9 @@ def _documents() -> list[tuple[str, Manifest]]:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("roles/*/README.md"))]
     # Other tools' files have schemas of their own.
     for page in [page for page in pages if page.name != "other-tools.md"]:
-        texts = re.findall(r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+        texts = re.findall(
+            r"^```yaml\n(.*?)^```", page.read_text(encoding="utf-8").replace("!unsafe ", ""), re.M | re.S
+        )
         for number, text in enumerate(texts):
             value = yaml.safe_load(text)
             if isinstance(value, dict) and set(value) <= set(SECTIONS):

@@ -23,7 +23,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(ROOT / "tests" / "serv
 
 import servers
 import tree
-from harness import Cluster, Database, Runner
+from harness import Cluster, Database, Runner, another_server
 from jobs import PROJECT, Controller
 from leaks import made_up
 
@@ -126,8 +126,8 @@ def cluster() -> Iterator[Cluster]:
     ready = servers.available()
     if not ready:
         pytest.fail("no PostgreSQL is there: run python tests/server/servers.py prepare 18")
-    yield Cluster(servers.start(ready[-1], "log_statement = all\n"))
-    servers.stop_all()
+    with another_server(ready[-1], "log_statement = all\n") as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import psycopg
+import pytest
 import yaml
 from servers import PASSWORD, VERSIONS, Server, psql
 from servers import start as start_server
@@ -59,6 +61,9 @@ SUMMARY = {
 
 #: Where there is a check run, too, once nothing is left to do. The run itself comes on every version.
 CHECKED_AGAIN = frozenset({VERSIONS[0], VERSIONS[-1]})
+
+#: What is refused before anything is connected to is tested with one version, because no server has a say in it.
+UNCONNECTED = pytest.mark.versions(min=VERSIONS[-1])
 
 Manifest: TypeAlias = "dict[str, Any] | str"
 
@@ -252,8 +257,30 @@ def parse(stdout: str, stderr: str, code: int) -> Result:
     return result
 
 
+@functools.cache
+def _warning_patterns() -> list[re.Pattern[str]]:
+    """The texts of docs/results.md: words in capitals stand for names, numbers and more."""
+    page = (CHECKOUT / "docs" / "results.md").read_text(encoding="utf-8")
+    section = page.partition("## Warnings")[2].partition("\n## ")[0]
+    texts = [text for row in re.findall(r"^\| (`.*?) \|", section, re.M) for text in re.findall(r"`([^`]+)`", row)]
+    found = []
+    for text in texts:
+        escaped = re.escape(text).replace(r"\.\.\.", ".*")
+        pattern = re.sub(r"\b[A-Z]{4,}\b(?<!LOGIN)(?<!INHERIT)(?<!COMMIT)|\bN\b", ".+", escaped)
+        found.append(re.compile(pattern, re.S))
+    return found
+
+
+def documented_warning(text: str) -> bool:
+    return any(pattern.match(text) for pattern in _warning_patterns())
+
+
 def check_shape(result: Result, *, check: bool, diff: bool) -> None:
     """What ``spec/module.md`` promises of every result, whatever the test is about."""
+    for text in result.warnings:
+        # Ours begin with where the run is; a database's name may have anything in it.
+        places = [at.end() for at in re.finditer(r"@.+?:\d+: ", text)]
+        assert not places or any(documented_warning(text[place:]) for place in places), text
     if result.failed:
         assert result.get("msg"), result
         assert result.error_code in ERROR_CODES, result
@@ -311,8 +338,10 @@ def check_shape(result: Result, *, check: bool, diff: bool) -> None:
 class Cluster:
     """A server that many tests use, one after the other, each leaving it as it was."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, *settings: str) -> None:
+        """``settings``: what the server was started with, for a fresh one in its place."""
         self.server = server
+        self._settings = settings
         self.connection = self._connect()
         self.baseline = self.state()
 
@@ -385,7 +414,7 @@ class Cluster:
             pass
         self.connection.close()
         self.server.stop()
-        self.server = start_server(self.version)
+        self.server = start_server(self.version, *self._settings)
         self.connection = self._connect()
         self.baseline = self.state()
 
@@ -413,6 +442,19 @@ class Cluster:
         self.connection.execute("UPDATE pg_tablespace SET spcacl = NULL")
         self.connection.execute("ALTER ROLE postgres RESET ALL")
         self.connection.execute("COMMENT ON ROLE postgres IS NULL")
+
+
+@contextmanager
+def another_server(version: int, settings: str = "", hba: str = "") -> Iterator[Cluster]:
+    """A server beside the one that all tests share, with more lines of postgresql.conf and pg_hba.conf. It ends with the
+    block.
+    """
+    cluster = Cluster(start_server(version, settings, hba), settings, hba)
+    try:
+        yield cluster
+    finally:
+        cluster.connection.close()
+        cluster.server.stop()
 
 
 #: Everything that a run could change. Keys say what, values say how it is.
@@ -802,6 +844,10 @@ class Database:
             # Records are the module's own business: writing one is no change.
             plain = [{key: value for key, value in side.items() if not key.startswith("record ")} for side in (before, after)]  # fmt: skip
             assert plain[0] == plain[1], "it says that nothing changed"
+        if result.sql == [] and after == before:
+            # Both runs found this state and left it. A third would be the same question again.
+            assert result.changed is False
+            return result
         for check in (True, False) if self.version in CHECKED_AGAIN else (False,):
             again = self.reconcile(manifest, check=check, **options)
             assert not again.failed, again
@@ -869,4 +915,4 @@ class Background:
         return parse(stdout, stderr, self.program.returncode)
 
 
-__all__ = ["PASSWORD", "Background", "Cluster", "Database", "Result", "Runner"]
+__all__ = ["PASSWORD", "UNCONNECTED", "Background", "Cluster", "Database", "Result", "Runner", "another_server"]

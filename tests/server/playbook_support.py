@@ -6,14 +6,16 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import re
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from harness import CHECKOUT, COLLECTIONS, Database
+from playbook_zygote import Zygote
 
 #: What pages call the database and its server.
 SHOP = "shop"
@@ -62,34 +64,39 @@ def for_database(db: Database, text: str) -> str:
     return re.sub(rf"(?<=reconcile_database: ){SHOP}\b|(?<=login_db: ){SHOP}\b|(?<=\['){SHOP}(?='\])", db.name, text)
 
 
+def _surroundings() -> dict[str, str]:
+    """The tests' own environment without what would be about another server or another Ansible."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PG", "ANSIBLE_"))}
+
+
+#: What holds for every playbook.
+_SETTINGS = {
+    "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
+    "ANSIBLE_NOCOLOR": "1",
+    "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
+    "ANSIBLE_LOCALHOST_WARNING": "0",
+    "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0",
+    "COLUMNS": "1000",
+    "LC_ALL": "C.UTF-8",
+}
+
+
+@functools.cache
+def _zygote() -> tuple[Zygote, dict[str, str]]:
+    """What runs the playbooks of a test run, and its settings, among them a folder for what Ansible keeps."""
+    home = tempfile.TemporaryDirectory(prefix="ansible-")
+    settings = {**_SETTINGS, "ANSIBLE_HOME": home.name}
+    zygote = Zygote({**_surroundings(), **settings}, Path(home.name))
+    atexit.register(home.cleanup)
+    atexit.register(zygote.close)
+    return zygote, settings
+
+
 def play(db: Database, folder: Path, playbook: str, *words: str) -> Played:
     """Run a playbook in a folder as its user does: what it does not say about the connection is in the environment."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "ANSIBLE_"))}
-    environment = {
-        **kept,
-        "PGHOST": str(db.server.socket_directory),
-        "PGPORT": str(db.server.port),
-        "PGUSER": "postgres",
-        "HOME": str(folder),
-        "ANSIBLE_HOME": str(folder / "ansible"),
-        "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
-        "ANSIBLE_NOCOLOR": "1",
-        "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
-        "ANSIBLE_LOCALHOST_WARNING": "0",
-        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0",
-        "COLUMNS": "1000",
-        "LC_ALL": "C.UTF-8",
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "ansible", "playbook", playbook, *words],
-        check=False,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-    )
+    zygote, settings = _zygote()
+    connection = {"PGHOST": str(db.server.socket_directory), "PGPORT": str(db.server.port), "PGUSER": "postgres"}
+    environment = {**_surroundings(), **settings, **connection, "HOME": str(folder)}
+    status, output = zygote.play((playbook, *words), folder, environment)
     address = f"@{db.server.socket_directory}:{db.server.port}:"
-    return Played(done.returncode, done.stdout.replace(address, f"@{ADDRESS}:").replace(db.name, SHOP))
+    return Played(status, output.replace(address, f"@{ADDRESS}:").replace(db.name, SHOP))

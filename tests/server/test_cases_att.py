@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 
 @pytest.mark.parametrize("want", ["{name: r}", "{name: r, connection_limit: -1}"])
@@ -27,6 +27,7 @@ def test_ATT_02_limit_zero(db: Database) -> None:
     assert db.attribute("r", "rolconnlimit") == 0
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("limit", [-2, 99999999999, "many", True, 1.5])
 def test_ATT_02_impossible_limits(db: Database, limit: object) -> None:
     db.rejects({"roles": [{"name": "r", "connection_limit": limit}]}, "roles[0].connection_limit")

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 SO = "roles: [{name: r}, {name: o}]\nschemas: [{name: s}]\n"
 
@@ -30,6 +30,7 @@ def one(privileges: str, on_type: str, role: str = "r", ensure: str = "present")
     return f"{{role: {role}, privileges: [{privileges}], on_type: {on_type}, ensure: {ensure}}}"
 
 
+@UNCONNECTED
 def test_DEF_01_public_execute_cannot_be_taken_away_per_schema(db: Database) -> None:
     result = db.rejects(SO + default(one("EXECUTE", "function", "PUBLIC", "absent")))
     assert "global" in result.text.lower() or "schema" in result.problems[0]["message"]
@@ -317,6 +318,7 @@ def test_PUB_03_one_run_is_enough_for_a_new_owner(db: Database) -> None:
     assert db.acl(db.name, "database") == {"=c/postgres", "postgres=CTc/postgres"}
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     "manifest",
     [

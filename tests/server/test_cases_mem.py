@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 GM = "roles: [{name: g}, {name: m}]\n"
 IN_G = GM + "memberships: [{role: g, members: [{name: m}]}]\n"
@@ -120,6 +120,7 @@ def test_MEM_06_options_from_16_on(db: Database) -> None:
     assert db.edges() == {edge(db, "g", "m")}
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     ("edges", "cycle"),
     [
@@ -420,6 +421,7 @@ def test_MEM_additive_only_adds_whatever_the_spelling(db: Database) -> None:
     assert {(item["role"], item["reason"]) for item in result.withheld} == {("x", "mode"), ("m", "mode")}
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     ("manifest", "words"),
     [

@@ -10,7 +10,7 @@ import os
 import time
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 R = "roles: [{name: r}]\nschemas: [{name: s}]\n"
 ALL_TABLES = 'grants: [{role: r, privileges: [%s], object: {type: table, schema: s, name: "*"}}]\n'
@@ -151,6 +151,7 @@ def test_OBJ_04_a_tablespace_of_ones_own(db: Database) -> None:
         folder.rmdir()
 
 
+@UNCONNECTED
 def test_OBJ_01_an_unknown_type(db: Database) -> None:
     db.rejects("roles: [{name: r}]\ngrants: [{role: r, privileges: [USAGE], object: {type: tabel, name: x}}]", "table")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import test_withheld as surplus
 import yaml
-from harness import Database
+from harness import UNCONNECTED, Database
 
 SURPLUS = """
 CREATE ROLE r CREATEDB CONNECTION LIMIT 5; COMMENT ON ROLE r IS 'old'; CREATE ROLE x LOGIN; CREATE ROLE w; CREATE ROLE z;
@@ -155,6 +155,7 @@ def test_MOD_04_a_missing_external_role(db: Database) -> None:
     assert db.roles() == set()
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     "field",
     [
@@ -313,6 +314,7 @@ CONTRADICTIONS: dict[str, tuple[str, list[str]]] = {
 }  # fmt: skip
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(("manifest", "words"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 def test_MOD_06_contradictions(db: Database, manifest: str, words: list[str]) -> None:
     db.rejects(manifest, *words)
@@ -339,6 +341,7 @@ def test_MOD_06_the_same_grant_with_and_without_the_option_is_with_it(db: Databa
     assert "r=r*/postgres" in (db.acl("s.t") or ())
 
 
+@UNCONNECTED
 def test_MOD_06_all_problems_at_once(db: Database) -> None:
     result = db.rejects(
         """

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 
 def test_QUO_01_hyphens_in_every_position(db: Database) -> None:
@@ -145,6 +145,7 @@ def test_QUO_07_iam_style_names(db: Database) -> None:
 LONG = "x" * 63
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     "manifest",
     [
@@ -185,6 +186,7 @@ def test_QUO_11_percent_signs_stars_and_spaces(db: Database) -> None:
     assert "r=r/postgres" in (db.acl('s."*"') or ())
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("name", ["none", "public", "pg_mine", "", "a\0b", "Public", "NONE", "pg_monitor"])
 def test_QUO_12_impossible_role_names(db: Database, name: str) -> None:
     result = db.rejects({"roles": [{"name": name}]})
@@ -218,6 +220,7 @@ def test_QUO_14_literals(db: Database, setting: str) -> None:
     assert db.value("SELECT rolconfig FROM pg_roles WHERE rolname = 'r'") == ["app.tenant=a'b\\c"]
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     ("manifest", "words"),
     [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 R = "roles: [{name: r}]\nschemas: [{name: s}]\n"
 
@@ -189,6 +189,7 @@ def test_REL_12_temporary_tables_are_nobodys_business(db: Database) -> None:
     assert not [name for name in result.summary["managed"] if "pg_" in name]
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     ("privilege", "target"),
     [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 R = "roles: [{name: r}, {name: x}]\nschemas: [{name: s}]\n"
 
@@ -56,11 +56,13 @@ def test_every_column_privilege(db: Database) -> None:
     assert cols(db) == {"a": {"r=x/postgres"}}
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("privilege", ["DELETE", "TRUNCATE", "TRIGGER", "MAINTAIN", "USAGE"])
 def test_privileges_that_columns_do_not_have(db: Database, privilege: str) -> None:
     db.rejects(R + grants(rule(privilege, "a")), privilege, "grants[0].privileges[0]")
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("kind", ["sequence", "function", "schema", "database", "type"])
 def test_kinds_that_have_no_columns(db: Database, kind: str) -> None:
     words = {"sequence": "SELECT", "function": "EXECUTE", "schema": "USAGE", "database": "CONNECT", "type": "USAGE"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from harness import Database, Result
+from harness import UNCONNECTED, Database, Result
 
 
 def stored(db: Database, role: str = "r") -> set[str]:
@@ -380,6 +380,7 @@ def test_order_and_diff(db: Database) -> None:
     db.silent({"roles": after["roles"]})
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     ("config", "place"),
     [

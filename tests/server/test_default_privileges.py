@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 #: on_type, letter of pg_default_acl, a privilege, its letter, the owner's letters, PUBLIC's built-in ones.
 KINDS = {
@@ -148,6 +148,7 @@ def test_public_gets_more_than_is_built_in(db: Database, schema: str | None) -> 
     assert db.defaults() == {}
 
 
+@UNCONNECTED
 def test_public_with_grant_option(db: Database) -> None:
     db.rejects(manifest(layer(item("PUBLIC", "SELECT", "table", ", with_grant_option: true"))), "PUBLIC")
 

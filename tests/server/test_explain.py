@@ -12,28 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from harness import Database, Result
-
-#: An inventory with a role for editors, and a login in it.
-MANIFEST = """
-default_owner: owner
-profiles:
-  editor:
-    grants:
-      - {privileges: [USAGE], object: {type: schema}}
-      - {privileges: [SELECT, INSERT], object: {type: table, name: "*"}}
-    default_privileges:
-      - {privileges: [SELECT, INSERT, UPDATE], on_type: table}
-schemas:
-  - {name: inventory, profiles: [editor]}
-roles:
-  - {name: owner}
-  - {name: team}
-  - {name: app, login: true}
-memberships:
-  - {role: inventory-editor, members: [{name: team}]}
-  - {role: team, members: [{name: app}]}
-"""
+from explain_support import MANIFEST, WITH_LEGACY
+from harness import UNCONNECTED, Database, Result
 
 
 def items(result: Result, role: str, kind: str, name: str | None = None, **wanted: Any) -> list[dict[str, Any]]:
@@ -141,7 +121,7 @@ def test_what_the_plan_takes_is_there_with_what_takes_it(inventory: Database) ->
 def test_why_something_undeclared_stays_is_said(inventory: Database) -> None:
     inventory.sql("CREATE ROLE legacy; GRANT DELETE ON inventory.orders TO legacy")
     inventory.sql("CREATE ROLE team; GRANT TRUNCATE ON inventory.orders TO team")
-    kept = MANIFEST.replace("{name: owner}", "{name: owner}\n  - {name: legacy, privilege_reconciliation: additive}")
+    kept = WITH_LEGACY
     result = inventory.converge(kept, explain=["legacy"])
     found = one(result, "legacy", "table")
     assert (found["because"], found["rule"]) == ("kept", "roles[1].privilege_reconciliation: additive")
@@ -252,6 +232,7 @@ def test_nothing_is_explained_unless_somebody_asks(inventory: Database) -> None:
     assert inventory.converge(MANIFEST, explain=[]).explain == []
 
 
+@UNCONNECTED
 @pytest.mark.parametrize(
     ("given", "path"), [({"a": 1}, "explain"), ([["app"]], "explain[0]"), ("app, b", "explain"), ([5], "explain[0]")]
 )

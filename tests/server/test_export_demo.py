@@ -18,10 +18,9 @@ from typing import Any, ClassVar
 
 import demo_support
 import pytest
-import servers
 import yaml
 from demo_support import Fact, build, facts
-from harness import Cluster, Database, Result, Runner, module_environment, parse
+from harness import Cluster, Database, Result, Runner, another_server, module_environment, parse
 
 #: Undeclared roles may lose what they hold without anybody being asked: nothing is meant to be lost at all.
 AUTHORITATIVE: dict[str, Any] = {"reconciliation_mode": "authoritative", "undeclared_grantees": "revoke"}
@@ -99,10 +98,8 @@ class NotExported:
 @pytest.fixture(scope="module")
 def second(server: Cluster) -> Iterator[Cluster]:
     """Another server of the same version."""
-    cluster = Cluster(servers.start(server.version))
-    yield cluster
-    cluster.connection.close()
-    cluster.server.stop()
+    with another_server(server.version) as cluster:
+        yield cluster
 
 
 @pytest.fixture

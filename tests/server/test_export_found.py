@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import servers
-from harness import Cluster, Database, Runner
+from harness import Cluster, Database, Runner, another_server
 from test_export import rules
 
 #: The oldest and the newest version: what PostgreSQL changed lies between them.
@@ -25,10 +25,8 @@ def other_end(server: Cluster) -> Iterator[Cluster]:
     version = ENDS[1] if server.version < 16 else ENDS[0]
     if version not in servers.available():
         pytest.skip(f"PostgreSQL {version} is not there")
-    cluster = Cluster(servers.start(version))
-    yield cluster
-    cluster.connection.close()
-    cluster.server.stop()
+    with another_server(version) as cluster:
+        yield cluster
 
 
 @pytest.fixture

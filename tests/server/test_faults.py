@@ -21,10 +21,9 @@ from typing import Any
 
 import faults
 import pytest
-import servers
 from fault_plans import KEY, FaultPlan
 from faults import Harm, Moment, Trial
-from harness import Cluster, Database, Runner
+from harness import Cluster, Database, Runner, another_server
 from test_properties_units import room
 from test_unattended import APP, TURN, holder, through_proxy
 from wire import Stop
@@ -99,16 +98,13 @@ def test_at_random_moments(trial: Trial, name: str) -> None:
 def test_the_server_crashes(server: Cluster, runner: Runner) -> None:
     """A killed backend takes the server down, which recovers; a COMMIT that was done has been done."""
     name = "server crashes"
-    cluster = Cluster(servers.start(server.version, "synchronous_commit = on"))
-    try:
+    with another_server(server.version, "synchronous_commit = on") as cluster:
         db = Database(cluster, runner)
         trial = Trial(FaultPlan(db))
         middle = (trial.first + trial.last) // 2
         some = range(0, trial.last + 1, 3) if LONG else (trial.first, middle)
         for stop in [*map(Stop, some), Stop(trial.last, "sent"), Stop(trial.last)]:
             trial.try_one(stop, faults.Crash(name, trial.plan))
-    finally:
-        cluster.server.stop()
 
 
 def test_a_server_that_has_lost_the_transaction_has_not_committed_it(db: Database) -> None:
@@ -128,8 +124,7 @@ def test_a_server_that_has_lost_the_transaction_has_not_committed_it(db: Databas
 def test_the_commit_waits_for_a_standby(server: Cluster, runner: Runner) -> None:
     """What happens then happens in the middle of a COMMIT, which can no longer be taken back."""
     settings = "synchronous_commit = on\nwal_level = replica\nmax_wal_senders = 2"
-    cluster = Cluster(servers.start(server.version, settings))
-    try:
+    with another_server(server.version, settings) as cluster:
         db = Database(cluster, runner)
         for connection in (db.connection, cluster.connection):
             connection.execute("SET synchronous_commit = local")
@@ -147,8 +142,6 @@ def test_the_commit_waits_for_a_standby(server: Cluster, runner: Runner) -> None
                     assert result is not None
                     assert any(faults.LOST_ANSWER in warning for warning in result.warnings), result
             assert not faults.TALLIES[name].before
-    finally:
-        cluster.server.stop()
 
 
 # ---- the plan

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 from password_support import KEY, Executor, K, R, sent, with_password
 
 TABLE = "role_reconcile.password_fingerprint"
@@ -527,11 +527,13 @@ def test_a_key_file_that_cannot_be(db: Database, tmp_path: Path, place: str) -> 
     assert "r" not in db.roles()
 
 
+@UNCONNECTED
 def test_both_keys(db: Database, tmp_path: Path) -> None:
     db.rejects(R, "fingerprint_key", "fingerprint_key_file", fingerprint_key_file=str(tmp_path / "key"), **K)
     assert list(tmp_path.iterdir()) == []
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("key", [1234567890123456, True, ["x" * 20]])
 def test_a_key_is_text(db: Database, key: Any) -> None:
     result = db.rejects(R, "fingerprint_key", fingerprint_key=key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import Database
+from harness import UNCONNECTED, Database
 
 
 @pytest.mark.versions(min=16)
@@ -153,17 +153,20 @@ def test_a_bad_setting_of_plpgsql_does_not_stop_a_password(db: Database, setting
     assert db.logs_in("r", LONG)
 
 
+@UNCONNECTED
 def test_name_and_password_the_wrong_way_round(db: Database) -> None:
     result = db.rejects({"roles": [{"name": "r", "login": True}]}, "role's name", passwords={LONG: "r"}, **KEY)
     assert LONG not in str(result)
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("field", [{"comment": LONG}, {"comment": f"see {LONG}"}, {"config": {"my.secret": LONG}}])
 def test_a_password_in_a_comment_or_a_setting(db: Database, field: dict[str, object]) -> None:
     result = db.rejects({"roles": [{"name": "r", "password": LONG, **field}]}, "in clear text", **KEY)
     assert LONG not in str(result)
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("field", ["login", "connection_limit", "valid_until", "password_format", "superuser"])
 def test_a_secret_in_the_wrong_field_is_not_shown(db: Database, field: str) -> None:
     for more in ({}, {"password": LONG}):
@@ -171,6 +174,7 @@ def test_a_secret_in_the_wrong_field_is_not_shown(db: Database, field: str) -> N
         assert LONG not in str(result)
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("option", ["login_db", "connect_params"])
 def test_a_connection_string_is_no_database(db: Database, option: str) -> None:
     address = f"postgresql://postgres:{LONG}@127.0.0.1:1/d"
@@ -181,6 +185,7 @@ def test_a_connection_string_is_no_database(db: Database, option: str) -> None:
     assert LONG not in str(result)
 
 
+@UNCONNECTED
 def test_a_key_file_that_cannot_be_made_stops_check_mode_too(db: Database, tmp_path: Path) -> None:
     (tmp_path / "key").symlink_to(tmp_path / "nowhere")
     role = {"roles": [{"name": "r", "password": LONG}]}

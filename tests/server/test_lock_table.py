@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-import servers
 import yaml
-from harness import Cluster, Database, Result, Runner
+from harness import Cluster, Database, Result, Runner, another_server
 
 #: max_locks_per_transaction, max_connections, and what the lock table is made for.
 EACH, CONNECTIONS = 10, 20
@@ -50,14 +49,25 @@ WARNED = "max_locks_per_transaction"
 
 @contextmanager
 def small(version: int, runner: Runner, each: int = EACH, more: str = "") -> Iterator[Database]:
-    """A database on a server of its own, with room for few locks."""
+    """A database on a server with room for few locks."""
     settings = f"max_locks_per_transaction = {each}\nmax_connections = {CONNECTIONS}\n{more}"
-    cluster = Cluster(servers.start(version, settings))
-    try:
-        yield Database(cluster, runner)
-    finally:
-        cluster.connection.close()
-        cluster.server.stop()
+    if settings not in _clusters:
+        _clusters[settings] = _open.enter_context(another_server(version, settings))
+    database = Database(_clusters[settings], runner)
+    yield database
+    database.close()
+
+
+#: The servers of the version that is being tested, by their settings, and what ends them.
+_clusters: dict[str, Cluster] = {}
+_open = ExitStack()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_server_is_left(server: Cluster) -> Iterator[None]:
+    yield
+    _clusters.clear()
+    _open.close()
 
 
 def tables(db: Database, number: int) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from harness import Database, Result
+from harness import UNCONNECTED, Database, Result
 
 SETUP = (
     "CREATE ROLE app_owner; CREATE ROLE pgloader_pg LOGIN CONNECTION LIMIT 9; CREATE ROLE batch LOGIN; CREATE ROLE ro",
@@ -283,6 +283,7 @@ def test_a_surplus_privilege_with_grant_option_is_one_item(brownfield: Database)
     assert {item["kind"] for item in result.suppressed_revokes} == {"object", "default_privilege"}
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("value", ["authoritative", "adopt", "unmanaged", "", True])
 def test_no_value_tightens(db: Database, value: object) -> None:
     role = {"name": "r", "privilege_reconciliation": value}

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 import servers
-from harness import Cluster, Database, Runner
+from harness import UNCONNECTED, Cluster, Database, Runner, another_server
 from password_support import Executor, K, R, md5, scram, sent, set_verifier, with_password
 from servers import PASSWORD
 
@@ -46,6 +46,7 @@ def test_a_run_without_the_option_leaves_its_roles_alone(db: Database, executor:
     assert db.logs_in("r", "s3cret")
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("login", [None, False])
 def test_passwords_names_only_roles_that_say_login(db: Database, login: bool | None) -> None:
     role = {"name": "app_role", **({} if login is None else {"login": login})}
@@ -53,6 +54,7 @@ def test_passwords_names_only_roles_that_say_login(db: Database, login: bool | N
     assert "un-guess-able" not in str(result)
 
 
+@UNCONNECTED
 def test_passwords_of_a_role_that_nobody_declares(db: Database) -> None:
     result = db.rejects(
         {"roles": [{"name": "app_role", "login": True}]},
@@ -64,6 +66,7 @@ def test_passwords_of_a_role_that_nobody_declares(db: Database) -> None:
     assert "un-guess-able" not in str(result)
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("field", [{"password": "un-guess-able"}, {"password_from_env": "APP"}])
 def test_a_password_is_given_once(db: Database, field: dict[str, str]) -> None:
     manifest = {"roles": [{"name": "r", "login": True, **field}]}
@@ -71,6 +74,7 @@ def test_a_password_is_given_once(db: Database, field: dict[str, str]) -> None:
     assert "un-guess-able" not in str(result)
 
 
+@UNCONNECTED
 def test_a_password_or_a_variable(db: Database) -> None:
     db.rejects(
         "roles: [{name: r, password: x, password_from_env: APP}]", "roles[0]", "password_from_env",
@@ -78,6 +82,7 @@ def test_a_password_or_a_variable(db: Database) -> None:
     )  # fmt: skip
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("value", [12345678, True, 1.5, ["a"], {"a": "b"}])
 @pytest.mark.parametrize("place", ["password", "passwords"])
 def test_only_text_is_a_password(db: Database, place: str, value: Any) -> None:
@@ -90,6 +95,7 @@ def test_only_text_is_a_password(db: Database, place: str, value: Any) -> None:
         assert "quote" in result.text
 
 
+@UNCONNECTED
 def test_a_key_of_passwords_that_is_a_template(db: Database) -> None:
     result = db.rejects(PASSWORDS_R, "{{ {app_role: secret} }}", passwords={"{{ app_role }}": "un-guess-able"}, **K)
     assert "un-guess-able" not in str(result)
@@ -102,6 +108,7 @@ def test_passwords_as_a_json_string(db: Database) -> None:
     assert db.logs_in("r", "s3cret")
 
 
+@UNCONNECTED
 def test_passwords_that_is_no_dict(db: Database) -> None:
     for value in ("un-guess-able", ["un-guess-able"], json.dumps(["un-guess-able"])):
         result = db.rejects(PASSWORDS_R, "passwords", passwords=value, **K)
@@ -119,6 +126,7 @@ def test_a_variable_of_the_environment(db: Database, executor: Executor) -> None
     assert db.logs_in("r", "new")
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("environment", [{}, {"APP_PASSWORD": ""}])
 def test_a_variable_that_is_missing_or_empty(db: Database, environment: dict[str, str]) -> None:
     db.rejects(
@@ -127,12 +135,14 @@ def test_a_variable_that_is_missing_or_empty(db: Database, environment: dict[str
     )  # fmt: skip
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("password", ["a\0b", "\0", "", "a\ud800b"])
 def test_what_no_server_would_take(db: Database, password: str) -> None:
     db.rejects(with_password(password), "roles[0].password", **K)
     db.rejects(PASSWORDS_R, "passwords", "r", passwords={"r": password}, **K)
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("format_", [None, "auto", "verifier"])
 @pytest.mark.parametrize("verifier", [scram(""), md5("", "r")])
 @pytest.mark.parametrize("encryption", ["scram-sha-256", "server"])
@@ -185,6 +195,7 @@ LOOK_ALIKES = {
 }
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("name", LOOK_ALIKES)
 def test_what_only_looks_like_a_verifier(db: Database, name: str) -> None:
     """PostgreSQL would take it as clear text, so that nobody could log in."""
@@ -241,12 +252,14 @@ def test_a_verifier_of_512_bytes_is_fine(db: Database) -> None:
     assert db.logs_in("r", "s3cret")
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("value", ["s3cret", "md5" + "a" * 31])
 def test_a_verifier_is_asked_for(db: Database, value: str) -> None:
     result = db.rejects(with_password(value, password_format="verifier"), "roles[0].password", "verifier", **K)
     assert value not in str(result)
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("field", ["password_format: md5", "password_encryption: md5", "password_encryption: plain"])
 def test_choices(db: Database, field: str) -> None:
     db.rejects(f"roles: [{{name: r, password: s3cret, {field}}}]", f"roles[0].{field.split(':')[0]}", **K)
@@ -349,13 +362,10 @@ def networked(
         f"listen_addresses = '127.0.0.1,{address}'\nssl = on\nssl_cert_file = '{place}/server.crt'\n"
         f"ssl_key_file = '{place}/server.key'\n"
     )
-    started = servers.start(server.version, settings, f"host all all {address}/32 scram-sha-256\n")
-    cluster = Cluster(started)
-    database = Database(cluster, runner)
-    yield database, address
-    database.close()
-    cluster.connection.close()
-    started.stop()
+    with another_server(server.version, settings, f"host all all {address}/32 scram-sha-256\n") as cluster:
+        database = Database(cluster, runner)
+        yield database, address
+        database.close()
     for name in ("server.key", "server.crt"):
         (place / name).unlink()
     place.rmdir()

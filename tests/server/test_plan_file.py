@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Cluster, Database, Runner
+from harness import UNCONNECTED, Cluster, Database, Runner
 from hypothesis import event, given, note
 from hypothesis import strategies as st
 from script_support import differences, everything, statements
@@ -440,6 +440,7 @@ def test_a_file_that_cannot_be_is_found_before_connecting(
     assert not (tmp_path / "made").exists()
 
 
+@UNCONNECTED
 def test_two_files_are_two(db: Database, tmp_path: Path) -> None:
     path = str(tmp_path / "one.sql")
     result = db.rejects(READER, "is the file of plan_file as well", plan_file=path, undo_file=path)

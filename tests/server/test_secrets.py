@@ -23,9 +23,8 @@ from typing import Any
 
 import psycopg
 import pytest
-import servers
 import yaml
-from harness import Cluster, Database, Runner, parse
+from harness import Cluster, Database, Runner, another_server, parse
 from password_support import Executor, scram, with_password
 
 KEY = "kEy-of-the-Fingerprints-0815"
@@ -561,11 +560,8 @@ def test_the_second_net(db: Database) -> None:
 @pytest.fixture(scope="module")
 def counting(server: Cluster, runner: Runner) -> Iterator[Cluster]:
     """A server of its own that keeps statistics of statements."""
-    started = servers.start(server.version, "shared_preload_libraries = 'pg_stat_statements'\n")
-    cluster = Cluster(started)
-    yield cluster
-    cluster.connection.close()
-    started.stop()
+    with another_server(server.version, "shared_preload_libraries = 'pg_stat_statements'\n") as cluster:
+        yield cluster
 
 
 @pytest.mark.parametrize("user", ["superuser", "createrole"])

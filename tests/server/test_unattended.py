@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from harness import PASSWORD, Database
+from harness import PASSWORD, UNCONNECTED, Database
 
 TURN = "SELECT pg_advisory_xact_lock(1885823346, 1953854062)"
 APP = {"roles": [{"name": "app", "login": True}]}
@@ -104,6 +104,7 @@ def test_other_databases_have_turns_of_their_own(db: Database) -> None:
     other.rollback()
 
 
+@UNCONNECTED
 @pytest.mark.parametrize("option", ["lock_timeout", "max_drops", "max_revokes", "statement_timeout"])
 def test_impossible_numbers_are_refused(db: Database, option: str) -> None:
     result = db.rejects(APP, "is less than", **{option: -1})
@@ -213,6 +214,7 @@ def test_another_plan_than_the_approved_one_is_refused(db: Database) -> None:
     assert result.plan == ['CREATE ROLE "app" LOGIN', 'CREATE ROLE "other"']
 
 
+@UNCONNECTED
 def test_a_lost_approval_does_not_pass(db: Database) -> None:
     db.rejects(APP, "expected_digest", expected_digest="")
 

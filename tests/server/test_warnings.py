@@ -7,14 +7,10 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Database, Result
-
-PAGE = Path(__file__).resolve().parents[2] / "docs/results.md"
+from harness import Database, Result, documented_warning
 
 #: What the module makes of what it read, whatever the server's version.
 ONE = pytest.mark.versions(min=18)
@@ -23,27 +19,12 @@ ONE = pytest.mark.versions(min=18)
 LARGEST = 500_000
 
 
-def patterns() -> list[re.Pattern[str]]:
-    """The documented texts: words in capitals stand for names, numbers and more."""
-    section = PAGE.read_text(encoding="utf-8").partition("## Warnings")[2].partition("\n## ")[0]
-    texts = [text for row in re.findall(r"^\| (`.*?) \|", section, re.M) for text in re.findall(r"`([^`]+)`", row)]
-    found = []
-    for text in texts:
-        escaped = re.escape(text).replace(r"\.\.\.", ".*")
-        found.append(re.compile(re.sub(r"\b[A-Z]{4,}\b(?<!LOGIN)(?<!INHERIT)(?<!COMMIT)|\bN\b", ".+", escaped)))
-    return found
-
-
-def documented(text: str) -> bool:
-    return any(pattern.match(text) for pattern in patterns())
-
-
 def told(db: Database, result: Result) -> list[str]:
     """The warnings without the address that each begins with."""
     start = f"{db.name}@{db.server.socket_directory}:{db.server.port}: "
     assert all(text.startswith(start) for text in result.warnings), result.warnings
     texts = [text.removeprefix(start) for text in result.warnings]
-    assert [text for text in texts if not documented(text)] == []
+    assert [text for text in texts if not documented_warning(text)] == []
     return texts
 
 

@@ -17,7 +17,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 for folder in ("tools", "tests/browser"):
     sys.path.insert(0, str(CHECKOUT / folder))
 
-from browser import Chromium  # noqa: E402
+from browser import Chromium, program  # noqa: E402
 
 
 @pytest.fixture(name="site", scope="session")
@@ -29,11 +29,5 @@ def _site() -> Path:
 
 @pytest.fixture(name="chromium", scope="session")
 def _chromium() -> Iterator[Chromium]:
-    program = os.environ.get("RECONCILE_CHROMIUM", "")
-    if not program:
-        reason = "no Chromium; make docs says why"
-        if os.environ.get("CI", "").lower() in ("1", "true", "yes"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with Chromium(Path(program)) as browser:
+    with Chromium(program()) as browser:
         yield browser

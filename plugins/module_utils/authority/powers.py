@@ -124,6 +124,18 @@ class Powers:
             group = through[group]
         return tuple(reversed(found))
 
+    def paths(self, role: int, way: str) -> Dict[int, Tuple[int, ...]]:
+        """The shortest way to every group that a role reaches, as ``path`` has it; to itself an empty one."""
+        found: Dict[int, Tuple[int, ...]] = {role: ()}
+        for group, through in self._closure(role, way).items():
+            if group != role:
+                found[group] = (*found[through], group)
+        return found
+
+    def nearest(self, role: int, way: str) -> Set[int]:
+        """The groups that a role reaches in one step."""
+        return set(self._steps(role, way)) - {role}
+
     def _closure(self, role: int, way: str) -> Dict[int, int]:
         """In the order of their distance, each with the one through which it is reached."""
         key = (role, way)

@@ -4,13 +4,14 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""What only an export reads: initial ACLs, objects outside schemas with an ACL, and what a manifest cannot say."""
+"""What only an export reads: initial ACLs, untrusted languages, and what a manifest cannot say."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, Mapping, Tuple
+from typing import TYPE_CHECKING, Any, FrozenSet, List
 
 from ..export.extras import Extras
+from .objects import UNTRUSTED
 from .queries import EXPLODED, Acls, fetch
 
 if TYPE_CHECKING:
@@ -31,16 +32,6 @@ _EXTENSION_SCHEMAS = """
 SELECT objid::int8 FROM pg_depend
 WHERE classid = 'pg_namespace'::regclass AND refclassid = 'pg_extension'::regclass AND deptype = 'e'
 """
-
-# Only what carries an ACL: of a million large objects few do.
-_NAMES = """
-SELECT 'language', lanname::text FROM pg_language WHERE lanacl IS NOT NULL
-UNION ALL SELECT 'foreign_data_wrapper', fdwname::text FROM pg_foreign_data_wrapper WHERE fdwacl IS NOT NULL
-UNION ALL SELECT 'foreign_server', srvname::text FROM pg_foreign_server WHERE srvacl IS NOT NULL
-UNION ALL SELECT 'tablespace', spcname::text FROM pg_tablespace WHERE spcacl IS NOT NULL
-UNION ALL SELECT 'large_object', oid::text FROM pg_largeobject_metadata WHERE lomacl IS NOT NULL
-"""
-_PARAMETER_NAMES = "UNION ALL SELECT 'parameter', parname FROM pg_parameter_acl"
 
 _DATABASE_SETTINGS = """
 SELECT s.setrole::int8, d.datname, s.setconfig
@@ -80,39 +71,31 @@ WHERE c.relkind = 't' AND a.attacl IS NOT NULL AND NOT a.attisdropped AND c.relp
 """.format(table=EXPLODED.format(acl="c.relacl"), column=EXPLODED.format(acl="a.attacl"))
 
 
-def read_extras(connection: Connection[Any]) -> Tuple[Extras, Mapping[str, List[str]]]:
-    """What only an export asks, and the names of objects outside schemas that carry an ACL, by kind: one round trip,
-    and one more where the executor may see who has a password.
-    """
-    names = _NAMES + (_PARAMETER_NAMES if connection.info.server_version >= 150000 else "")
+def read_extras(connection: Connection[Any]) -> Extras:
+    """What only an export asks: one round trip, and one more where the executor may see who has a password."""
     queries: List[Query] = [
         (_INITIAL, ()),
         (_EXTENSION_SCHEMAS, ()),
-        (names, ()),
+        (UNTRUSTED, ()),
         (_DATABASE_SETTINGS, ()),
         (_UNCOVERED, ()),
         (_TOAST, ()),
         (_MAY_SEE_PASSWORDS, ()),
     ]
-    initial, schemas, named, settings, uncovered, toast, may_see = fetch(connection, queries)
+    initial, schemas, untrusted, settings, uncovered, toast, may_see = fetch(connection, queries)
     passwords: FrozenSet[int] = frozenset()
     if may_see[0][0]:
         passwords = frozenset(row[0] for row in fetch(connection, [(_PASSWORDS, ())])[0])
     acls = Acls()
-    by_kind: Dict[str, List[str]] = {}
-    for kind, name in named:
-        by_kind.setdefault(kind, []).append(name)
-    return (
-        Extras(
-            initial={(catalog, oid, column): acls(exploded) for catalog, oid, column, exploded in initial},
-            extension_schemas=frozenset(row[0] for row in schemas),
-            database_settings=tuple(
-                (role, database, tuple(sorted(item.split("=", 1)[0] for item in config or ())))
-                for role, database, config in settings
-            ),
-            passwords=passwords,
-            uncovered=tuple((schema, name, what, owner, acls(acl)) for schema, name, what, owner, acl in uncovered),
-            toast=tuple((name, column, owner, acls(acl)) for name, column, owner, acl in toast),
+    return Extras(
+        initial={(catalog, oid, column): acls(exploded) for catalog, oid, column, exploded in initial},
+        extension_schemas=frozenset(row[0] for row in schemas),
+        database_settings=tuple(
+            (role, database, tuple(sorted(item.split("=", 1)[0] for item in config or ())))
+            for role, database, config in settings
         ),
-        {kind: sorted(found) for kind, found in by_kind.items()},
+        passwords=passwords,
+        uncovered=tuple((schema, name, what, owner, acls(acl)) for schema, name, what, owner, acl in uncovered),
+        toast=tuple((name, column, owner, acls(acl)) for name, column, owner, acl in toast),
+        untrusted=frozenset(row[0] for row in untrusted),
     )

@@ -161,7 +161,7 @@ WHERE c.relnamespace = ANY(%s::oid[]) AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
 GROUP BY a.attname
 """
 
-_UNTRUSTED = "SELECT lanname FROM pg_language WHERE NOT lanpltrusted"
+UNTRUSTED = "SELECT lanname FROM pg_language WHERE NOT lanpltrusted"
 
 # Looking a type up as SQL does is refused in a schema that the executor may not use: there only the server's own
 # spelling is known.
@@ -244,7 +244,7 @@ def read_named(connection: Connection[Any], names: Mapping[str, Sequence[str]]) 
         queries.append((_named_query(kind, which), (list(wanted),)))
     if not queries:
         return (), set()
-    *families, untrusted = fetch(connection, [*queries, (_UNTRUSTED, ())])
+    *families, untrusted = fetch(connection, [*queries, (UNTRUSTED, ())])
     return _named_groups(families), {row[0] for row in untrusted}
 
 
@@ -252,11 +252,18 @@ def read_all_named(connection: Connection[Any]) -> Tuple[Group, ...]:
     """All objects outside schemas but large objects, as far as grants can be about them: one round trip. Of the
     parameters those that somebody was granted something on.
     """
-    queries: List[Query] = [
-        (_named_query(kind, "o.lanpltrusted" if kind == "language" else "true"), ())
-        for kind in _NAMED
-        if kind != "large_object"
-    ]
+    kinds = [kind for kind in _NAMED if kind != "large_object"]
+    return _named_where(connection, {kind: "o.lanpltrusted" if kind == "language" else "true" for kind in kinds})
+
+
+def read_granted_named(connection: Connection[Any]) -> Tuple[Group, ...]:
+    """All objects outside schemas that carry an ACL, of a million large objects those few too: one round trip."""
+    return _named_where(connection, {kind: f"o.{acl} IS NOT NULL" for kind, (*_names, acl, _letter) in _NAMED.items()})
+
+
+def _named_where(connection: Connection[Any], which: Mapping[str, str]) -> Tuple[Group, ...]:
+    """The objects of each kind that its condition is true for, and the parameters that carry an ACL."""
+    queries: List[Query] = [(_named_query(kind, condition), ()) for kind, condition in which.items()]
     if connection.info.server_version >= 150000:
         queries.append((_ALL_PARAMETERS, ()))
     return _named_groups(fetch(connection, queries))

@@ -21,7 +21,7 @@ from ..changes import AddMember, Change, DropOwned, DropRole, Grant, ReassignOwn
 from ..drops import drop_problems
 from ..policy import Policy
 from ..privileges import SHARED_KINDS
-from ..problems import Problem
+from ..problems import Problem, readable
 from ..records import dataclass, replace
 from ..state import FIRST_ASSUMED, RoleRef, State
 
@@ -120,7 +120,7 @@ def _unread(name: str, why: str, changes: Sequence[Change], state: State) -> Pro
     dropped = [change.role for change in changes if isinstance(change, DropRole)]
     tied = {ties.role for ties in state.belongings.ties if ties.database == name}
     names = ", ".join(ref.name for ref in dropped if ref.oid in tied)
-    shown = name.encode("utf-8", "backslashreplace").decode()
+    shown = readable(name)
     return Problem(
         object=f"database {shown}",
         message=f"database {shown} holds something of {names} and cannot be looked into: {why}",

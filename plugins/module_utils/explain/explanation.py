@@ -13,7 +13,7 @@ entries that it has, as PostgreSQL counts.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..authority.powers import Powers
@@ -64,6 +64,10 @@ EVERYWHERE: Mapping[str, Sequence[Tuple[str, Sequence[str]]]] = {
 }
 
 _NO_OBJECT = Object(0, "")
+
+#: The most memberships, and the most ways, that a survey makes answers of. A chain of groups has as many as its members
+#: times its length.
+MOST_TOLD = 60_000
 
 
 class Asked(NamedTuple):
@@ -158,7 +162,8 @@ class Survey(NamedTuple):
     that is what an explanation of each role says, but it does not grow with roles times privileges.
 
     ``after`` has the roles as the plan leaves them. ``held`` has what PUBLIC holds once, and ``ways`` no way to it:
-    everybody has that.
+    everybody has that. ``counts``: how many objects there are, by kind and schema. ``left_out``: how many of what is
+    held and of the ways there are beyond the most, which are those that lead farthest.
     """
 
     roles: Tuple[Asked, ...]
@@ -166,6 +171,8 @@ class Survey(NamedTuple):
     held: Tuple[Explained, ...]
     ways: Tuple[WayThrough, ...]
     edges: Tuple[Edge, ...]
+    counts: Mapping[Tuple[str, Optional[str]], int]
+    left_out: Mapping[str, int] = {}
 
 
 def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) -> Survey:
@@ -178,13 +185,44 @@ def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) ->
     asked, _problems = asked_roles([PUBLIC, *names], before, after, plan)
     made = _Explanation(policy, before, after, plan, lookups)
     forward = Forward(after, outcome.powers or Powers(after))
-    held = made.of(asked, things(before, after, plan, forward), alone=True)
+    found = things(before, after, plan, forward)
+    made.farthest = _farthest(len(path) for role in asked for path in made.groups_of(role).values())
+    held = made.of(asked, found, alone=True)
+    left_out = {"held": made.left_out}
+    made.left_out = 0
+    made.farthest = _farthest(len(way.path) for role in asked for way in made.reached_by(role).values())
     ways = [way for role in asked for way in made.ways_of(role)]
+    left_out["ways"] = made.left_out
     used = {item.answer.role for item in held if item.answer.how != PREDEFINED} | {way.via[-1] for way in ways}
     roles = [role for role in asked if role.name in used or not role.name.startswith("pg_")]
     kept = {role.name for role in roles}
     edges = tuple(edge for role in asked for edge in made.edges_of(role))
-    return Survey(tuple(roles), after, tuple(item for item in held if item.answer.role in kept), tuple(ways), edges)
+    shown = tuple(item for item in held if item.answer.role in kept)
+    return Survey(tuple(roles), after, shown, tuple(ways), edges, _counts(found), left_out)
+
+
+def _farthest(lengths: Iterable[int]) -> int:
+    """The longest way of which answers are made: as far as there are not too many, but at least one step."""
+    counts = Counter(lengths)
+    total = 0
+    for length in sorted(counts):
+        total += counts[length]
+        if total > MOST_TOLD:
+            return max(length - 1, 1)
+    return max(counts, default=1)
+
+
+class _Names(Dict[int, str]):
+    """The names of roles, each looked up once: long ways name the same groups over and over."""
+
+    def __init__(self, before: State, after: State) -> None:
+        super().__init__()
+        self._before, self._after = before, after
+
+    def __missing__(self, oid: int) -> str:
+        state = self._before if oid in self._before.roles else self._after
+        name = self[oid] = state.ref(oid).name
+        return name
 
 
 class _Explanation:
@@ -195,6 +233,10 @@ class _Explanation:
         self._old = Ways(before, Powers(before))
         self._new = Ways(after, Powers(after, plan.changes))
         self._found: Dict[Answer, List[Object]] = defaultdict(list)
+        self._names = _Names(before, after)
+        #: Answers about longer ways are only counted.
+        self.farthest: Optional[int] = None
+        self.left_out = 0
 
     def of(self, asked: Iterable[Asked], found: Sequence[Thing], *, alone: bool = False) -> List[Explained]:
         """``alone``: without what comes from other roles and PUBLIC."""
@@ -219,21 +261,32 @@ class _Explanation:
                 self._ownership(thing, *ways[number])
             for column in sorted({*thing.before, *thing.after}, key=lambda name: (name is not None, name or "")):
                 self._entries(thing, column, ways, reached)
-        counts: Dict[Tuple[str, Optional[str]], int] = defaultdict(int)
-        for thing in found:
-            counts[thing.kind, thing.schema] += len(thing.objects)
-        return self._in_order([role.name for role in roles], counts)
+        return self._in_order([role.name for role in roles], _counts(found))
 
     def ways_of(self, role: Asked) -> Iterator[WayThrough]:
         """The ways to what other roles hold, but PUBLIC."""
         old, new = self._old.of(role.before), self._new.of(role.after)
         found = [
-            WayThrough(role.name, tuple(self._name(oid) for oid in way.path), self._set_role(way), plan)
+            WayThrough(role.name, self._path(way), self._set_role(way), plan)
             for holder in {**old, **new}
             if holder not in (PUBLIC_OID, role.before, role.after)
             for way, plan in _sides(old.get(holder), new.get(holder))
+            if self._is_near(way)
         ]
         return iter(sorted(found, key=lambda way: (way.set_role is not None, len(way.via), way.via, way.plan)))
+
+    def groups_of(self, role: Asked) -> Mapping[Tuple[int, str], Tuple[int, ...]]:
+        """The groups of a role after the plan, and the way to each."""
+        return self._new.memberships(role.after)
+
+    def reached_by(self, role: Asked) -> Mapping[int, Way]:
+        """Whose privileges a role has after the plan, and the way to each."""
+        return self._new.of(role.after)
+
+    def _is_near(self, way: Way) -> bool:
+        near = self.farthest is None or len(way.path) <= self.farthest
+        self.left_out += not near
+        return near
 
     def edges_of(self, role: Asked) -> Iterator[Edge]:
         """The memberships of a role, each option by itself, by the names of groups."""
@@ -315,12 +368,15 @@ class _Explanation:
         reason: Reason,
         plan: str,
     ) -> Answer:
-        via = tuple(self._name(oid) for oid in way.path)
-        return Answer(role.name, *place, privilege, False, None, how, via, self._set_role(way), *reason, plan)
+        return Answer(
+            role.name, *place, privilege, False, None, how, self._path(way), self._set_role(way), *reason, plan
+        )
 
     def _name(self, oid: int) -> str:
-        found = self._before.ref(oid) if oid in self._before.roles else self._after.ref(oid)
-        return found.name
+        return self._names[oid]
+
+    def _path(self, way: Way) -> Tuple[str, ...]:
+        return tuple(map(self._names.__getitem__, way.path))
 
     def _ownership(self, thing: Thing, role: Asked, old: Mapping[int, Way], new: Mapping[int, Way]) -> None:
         since = old.get(thing.owner) if thing.owner is not None else None
@@ -355,8 +411,8 @@ class _Explanation:
                 if plan == LOST:
                     reason = self._reasons.of_lost_edge(self._old.edges(before, way.path))
                 else:
-                    edges = self._new.edges(after, way.path)
-                    reason = self._reasons.of_edge(edges[-1]) if edges else (PREDEFINED, None)
+                    edge = self._new.last_edge(after, way.path) if way.path else None
+                    reason = self._reasons.of_edge(edge) if edge else (PREDEFINED, None)
                 for privilege, kinds in rights:
                     for kind in kinds:
                         if KINDS[kind].privileges.get(privilege, version + 1) <= version:
@@ -368,10 +424,12 @@ class _Explanation:
             since, until = old.get((group, word)), new.get((group, word))
             sides = _sides(None if since is None else Way(since), None if until is None else Way(until))
             for way, plan in sides:
+                if not self._is_near(way):
+                    continue
                 if plan == LOST:
                     reason = self._reasons.of_lost_edge(self._old.edges(role.before or 0, way.path))
                 else:
-                    reason = self._reasons.of_edge(self._new.edges(role.after or 0, way.path)[-1])
+                    reason = self._reasons.of_edge(self._new.last_edge(role.after or 0, way.path))
                 how = GROUP if len(way.path) > 1 else DIRECT
                 answer = self._made(role, (ROLE, None, None), word, way, how, reason, plan)
                 # The group itself is the object.
@@ -412,6 +470,14 @@ class _Explanation:
             )
         )
         return result
+
+
+def _counts(found: Sequence[Thing]) -> Mapping[Tuple[str, Optional[str]], int]:
+    """How many objects there are, by kind and schema."""
+    counts: Dict[Tuple[str, Optional[str]], int] = defaultdict(int)
+    for thing in found:
+        counts[thing.kind, thing.schema] += len(thing.objects)
+    return counts
 
 
 def _alone(role: Optional[int]) -> Mapping[int, Way]:

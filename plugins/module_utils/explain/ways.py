@@ -42,15 +42,16 @@ class Ways:
         if role == PUBLIC_OID:
             return {PUBLIC_OID: Way()}
         powers = self._powers
-        found = {group: Way(powers.path(role, group, "inherit")) for group in powers.acts_with(role)}
+        found = {group: Way(path) for group, path in powers.paths(role, "inherit").items()}
         found[PUBLIC_OID] = Way((PUBLIC_OID,))
         if self.is_superuser(role):
             return found
-        for other in powers.may_set(role):
-            for group in powers.acts_with(other):
+        for other, path in powers.paths(role, "set").items():
+            if other in found:
+                continue  # and with it everything whose privileges it has
+            for group, further in powers.paths(other, "inherit").items():
                 if group not in found:
-                    path = powers.path(role, other, "set") + powers.path(other, group, "inherit")
-                    found[group] = Way(path, other)
+                    found[group] = Way(path + further, other)
         return found
 
     def is_superuser(self, role: int) -> bool:
@@ -71,18 +72,15 @@ class Ways:
             return {}
         powers = self._powers
         found: Dict[Tuple[int, str], Tuple[int, ...]] = {}
-        for word, way, groups in (
-            (INHERITS, "inherit", powers.acts_with(role)),
-            (SETS, "set", powers.may_set(role)),
-        ):
-            found.update(((group, word), powers.path(role, group, way)) for group in groups if group != role)
-        for member in powers.groups_of(role):
-            path = powers.path(role, member, "member")
+        for word, way in ((INHERITS, "inherit"), (SETS, "set")):
+            found.update(((group, word), path) for group, path in powers.paths(role, way).items() if group != role)
+        reached = powers.paths(role, "member")
+        for member, path in reached.items():
             for group in powers.administered(member):
                 found.setdefault((group, ADMINISTERS), (*path, group))
-        for group in powers.groups_of(role):
+        for group, path in reached.items():
             if group != role and not any((group, word) in found for word in (INHERITS, SETS, ADMINISTERS)):
-                found[group, IS_MEMBER] = powers.path(role, group, "member")
+                found[group, IS_MEMBER] = path
         return found
 
     def direct(self, role: Optional[int]) -> Mapping[int, Set[str]]:
@@ -91,18 +89,17 @@ class Ways:
             return {}
         powers = self._powers
         found: Dict[int, Set[str]] = {}
-        for way, word, groups in (
-            ("member", IS_MEMBER, powers.groups_of(role)),
-            ("inherit", INHERITS, powers.acts_with(role)),
-            ("set", SETS, powers.may_set(role)),
-        ):
-            # The shortest way has one step exactly where there is a membership.
-            for group in groups:
-                if powers.path(role, group, way) == (group,):
-                    found.setdefault(group, set()).add(word)
+        for way, word in (("member", IS_MEMBER), ("inherit", INHERITS), ("set", SETS)):
+            for group in powers.nearest(role, way):
+                found.setdefault(group, set()).add(word)
         for group in powers.administered(role):
             found.setdefault(group, set()).add(ADMINISTERS)
         return {group: words - {IS_MEMBER} or words for group, words in found.items()}
+
+    @staticmethod
+    def last_edge(role: int, path: Tuple[int, ...]) -> Tuple[int, int]:
+        """The membership that a path ends with: group and member."""
+        return path[-1], path[-2] if len(path) > 1 else role
 
     def edges(self, role: int, path: Tuple[int, ...]) -> List[Tuple[int, int]]:
         """The memberships that a path consists of: group and member."""

@@ -25,7 +25,7 @@ class Extras:
     schemas that belong to an extension. ``database_settings``: role OID, database, names of settings. ``passwords``:
     the roles that have one; nothing where the executor may not see that. ``uncovered``: types with an ACL that no rule
     can name: schema, type, what it is, its owner's OID and its ACL. ``toast``: TOAST tables with an ACL: name, column,
-    owner's OID and ACL.
+    owner's OID and ACL. ``untrusted``: languages that take no grants.
     """
 
     initial: Mapping[Initial, Acl] = field(default_factory=dict)

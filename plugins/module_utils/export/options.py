@@ -66,6 +66,8 @@ EXPORT_OPTIONS: Options = {
         "in_effect": "none",
         "description": [
             "A file for RV(yaml), as an absolute path where the module runs.",
+            "C({database}) in the path stands for the name of the connected database, with C(%2F) for C(/) and C(%25)"
+            " for C(%).",
             "It is written whole or not at all, and only when it differs; what was in it before is gone. A new file"
             " gets the mode C(0600), unless O(mode) says otherwise.",
         ],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Tuple
 
 from ..catalog.cluster import read_cluster, read_settings
 from ..catalog.exported import read_extras
-from ..catalog.objects import read_named, read_objects
+from ..catalog.objects import read_granted_named, read_objects
 from ..diff.passwords import PasswordOptions
 from ..failure import Failure
 from ..filters import Options
@@ -34,13 +34,13 @@ def read(connection: Connection[Any]) -> Tuple[State, Extras]:
     take some 0.2 s, because the server groups what is alike.
     """
     state = read_cluster(connection, [])
-    extras, names = read_extras(connection)
+    extras = read_extras(connection)
     groups, default_acls = read_objects(connection, list(state.schemas))
-    named, untrusted = read_named(connection, names)
+    named = read_granted_named(connection)
     asked = {fold(name) for role in state.roles.values() for name in role.config}
     settings = read_settings(connection, asked) if asked else {}
     state = replace(state, groups=groups, named=named, default_acls=default_acls, settings=settings)
-    return state, replace(extras, untrusted=frozenset(untrusted))
+    return state, extras
 
 
 def prove(connection: Connection[Any], manifest: Mapping[str, Any]) -> None:

@@ -20,9 +20,9 @@ from ..manifest.spec import CONNECTION_NAMES, ansible_options
 from ..manifest.texts import show
 from ..manifest.validate import Judge, Suggester
 from ..masking import leaves
-from ..module import Module, run
+from ..module import Module, in_database, run
 from ..privileges import is_system_schema
-from ..problems import ManifestInvalid, Problem
+from ..problems import ManifestInvalid, Problem, readable
 from ..report.result import names_of, server_of
 from ..state import State
 from ..transaction import Settings, begin, ending
@@ -78,12 +78,13 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
     params: Mapping[str, Any] = module.params
     wrong = module.mistyped()
     dest = None if "dest" in {problem.path for problem in wrong} else params["dest"] or None
+    others = [(name, params[name]) for name in ("ssl_key", "ssl_cert", "ca_cert")]
     if dest:
         from ..script_files import file_problems
         from .files import attribute_problems
 
         wrong += attribute_problems(params)
-        wrong += file_problems({"dest": dest}, [(name, params[name]) for name in ("ssl_key", "ssl_cert", "ca_cert")])
+        wrong += file_problems({"dest": dest}, others)
     if params["suggest_min_schemas"] < 2:
         text = f"{params['suggest_min_schemas']} is less than 2: a shape in one schema is no pattern"
         wrong.append(Problem(path="suggest_min_schemas", message=text))
@@ -98,6 +99,7 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
     try:
         where = address(connection)
         module.where = f"{where}: "
+        dest = in_database({"dest": dest}, others, connection.info.dbname)["dest"]
         with ending(connection):
             begin(connection, Settings(check_mode=True, session_role=params["session_role"] or None))
             state, extras = read(connection)
@@ -115,7 +117,8 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
         from .files import look, put
 
         written = put(module, dest, result["yaml"], look(dest))
-        # Not the path itself, which Ansible would take as a request to describe the file.
+        # Not as ``dest`` or ``path``, which Ansible would take as a request to describe the file.
+        result["file"] = dest
         result["changed"] = written["changed"]
         if module._diff:
             result["diff"] = [written["diff"]]
@@ -170,9 +173,9 @@ def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List
 
 
 def _readable(value: Any) -> Any:
-    """A value of which every text is valid: a name may hold bytes that are not UTF-8."""
+    """A value of which every text is readable."""
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return readable(value)
     return {name: _readable(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
 

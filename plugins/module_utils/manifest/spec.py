@@ -805,6 +805,17 @@ MANIFEST_OPTIONS: Options = {
             "Not together with a section given as an option.",
         ],
     },
+    "manifest_contents": {
+        "type": "dict",
+        "in_effect": "the sections are given as options",
+        "description": [
+            "Files that are not where the module runs, each path with the file's content as M(ansible.builtin.slurp)"
+            " returns it. The role P(pg_access.reconcile.reconcile#role) hands over files of other tools in this way.",
+            "They are read as those in O(manifest_files) are, and composed with the sections that are given as options."
+            " A file that a bundle among them names is only read as a part of it. Not together with"
+            " O(manifest_files).",
+        ],
+    },
 }
 
 #: How far a run goes, and how it runs.
@@ -965,6 +976,8 @@ RUN_OPTIONS: Options = {
             "A file for the whole plan as a script for C(psql), as an absolute path where the module runs: for a change"
             " ticket, or for a DBA who runs it by hand. Each statement has the rules behind it as a comment. It holds"
             " no password; C(\\password) comments stand in their place.",
+            "C({database}) in the path stands for the name of the connected database, whoever named it, with C(%2F) for"
+            " C(/) and C(%25) for C(%). So each database has a file of its own.",
             "It is written in check mode too, with mode 0600, and also where the plan is then refused; a plan with"
             " nothing to do makes a script that says so. Writing it counts neither for C(changed) nor for"
             " RV(plan_digest).",
@@ -975,7 +988,7 @@ RUN_OPTIONS: Options = {
         "in_effect": "none",
         "description": [
             "A file for the way back from the plan, a script like that of O(plan_file). It lists what cannot be undone,"
-            " such as passwords.",
+            " such as passwords. C({database}) means the same as in O(plan_file).",
             "It is written in check mode too. An apply puts it in its place just before the commit; one that fails"
             " leaves the file as it was, and so does a plan with nothing to do.",
         ],
@@ -986,7 +999,8 @@ RUN_OPTIONS: Options = {
         "description": [
             "A file for the data of a report on everybody's access, as JSON, as an absolute path where the module runs."
             " The filter P(pg_access.reconcile.access_report#filter) makes a page of it, and the role"
-            " P(pg_access.reconcile.reconcile#role) does both where it is given C(reconcile_report).",
+            " P(pg_access.reconcile.reconcile#role) does both where it is given C(reconcile_report). C({database})"
+            " means the same as in O(plan_file).",
             "It has no limit that AWX sets to results, and no password in it. It is written in check mode too, with"
             " mode 0600, at the end of a run that succeeded; that it cannot be written then is a warning. Writing it"
             " counts neither for C(changed) nor for RV(plan_digest).",

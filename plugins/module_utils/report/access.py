@@ -9,29 +9,39 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from collections import defaultdict
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ..explain.answers import GAINED, LOST, ROLE, UNCHANGED, Explained
-from ..explain.explanation import Asked, Survey
+from ..explain.answers import GAINED, LOST, OWNS, ROLE, UNCHANGED, Explained
+from ..explain.explanation import MOST_TOLD, Asked, Survey, WayThrough
 from ..failure import Failure
 from ..filters import Options
 from ..masking import MASK
 from ..policy import Policy
+from ..privileges import is_system_schema
 from ..problems import shortened
 from ..run import Run
 from ..script import reasons_of
 from ..script_files import write
 from ..state import Role
 from ..transaction import Settings
+from .affected import affected_roles
 from .explained import explained_items
 from .items import suppressed_items, withheld_items
 from .result import summary, suppressed_counts, warnings_of
 
 #: What the filter on the controller has to know. Counts up when older data can no longer be read.
-FORMAT = 1
+FORMAT = 2
 
 #: The most items of each list; how many more there are is told. A page for people shows far less.
-MOST = {"held": 60_000, "ways": 60_000, "memberships": 60_000, "statements": 5_000, "kept": 5_000, "withheld": 5_000}
+MOST = {
+    "held": MOST_TOLD,
+    "ways": MOST_TOLD,
+    "memberships": 60_000,
+    "statements": 5_000,
+    "kept": 5_000,
+    "withheld": 5_000,
+}
 
 #: The most characters of a statement: it may name 500 objects.
 LONGEST_STATEMENT = 1_000
@@ -60,15 +70,17 @@ def access_of(run: Run, options: Options, policy: Policy, *, check_mode: bool, w
     survey, plan, server = run.survey, run.plan, run.server
     if survey is None:
         raise ValueError("the run has no survey")
+    held, number = _held(survey.held)
     lists: Dict[str, List[Any]] = {
-        "held": _held(survey.held),
-        "ways": [list(way) for way in survey.ways],
+        "held": held,
+        "ways": [list(way) for way in _ways(survey.ways)],
         "memberships": [list(edge) for edge in survey.edges],
         "statements": _statements(run),
         "kept": [_plain(item) for item in suppressed_items(plan.suppressed, brief=True)],
         "withheld": [_plain(item) for item in withheld_items(plan.withheld, brief=True)],
     }
-    counts = {name: len(items) for name, items in lists.items()}
+    counts = {name: len(items) + survey.left_out.get(name, 0) for name, items in lists.items()}
+    counts["held"] += number - len(held)
     return {
         "format": FORMAT,
         "where": where,
@@ -82,7 +94,9 @@ def access_of(run: Run, options: Options, policy: Policy, *, check_mode: bool, w
         "summary": {name: value for name, value in summary(plan).items() if name != "managed"},
         "backlog": suppressed_counts(plan.suppressed),
         "warnings": warnings_of(run, where),
+        "affected": affected_roles(plan.changes),
         "roles": [_role(asked, run, survey, policy) for asked in survey.roles],
+        "together": _together(survey),
         **{name: items[: MOST[name]] for name, items in lists.items()},
         "counts": counts,
     }
@@ -112,18 +126,49 @@ def _role(asked: Asked, run: Run, survey: Survey, policy: Policy) -> Item:
     return item
 
 
-def _held(held: Iterable[Explained]) -> List[Item]:
-    """The items of an explanation, those that differ in nothing but the privilege as one with all of them. Each
-    membership is an item of its own.
+def _held(held: Iterable[Explained]) -> Tuple[List[Item], int]:
+    """The items of an explanation, those that differ in nothing but the privilege as one with all of them, and how many
+    there are of these. Each membership is an item of its own. Where there are too many, memberships in the groups of
+    groups are left out first, the farthest of them: the page has the memberships that they come from.
     """
-    found: Dict[str, Item] = {}
+    found: Dict[Tuple[Any, ...], Tuple[Explained, List[str]]] = {}
     for one in _apart(held):
+        key = (one.answer._replace(privilege=""), *one[1:])
+        found.setdefault(key, (one, []))[1].append(one.answer.privilege)
+    together = list(found.values())
+    if len(together) > MOST["held"]:
+        together.sort(key=lambda item: len(item[0].answer.via) if item[0].answer.kind == ROLE else -1)
+    items = []
+    for one, privileges in together[: MOST["held"]]:
         item = explained_items([one], brief=one.answer.kind not in _NAMED)[0]
-        item["only"] = one.only
-        privilege = item.pop("privilege")
-        key = json.dumps(item, sort_keys=True)
-        found.setdefault(key, {**item, "privileges": []})["privileges"].append(privilege)
-    return list(found.values())
+        del item["privilege"]
+        items.append({**item, "only": one.only, "privileges": privileges})
+    return items, len(together)
+
+
+def _ways(ways: Sequence[WayThrough]) -> List[WayThrough]:
+    """The ways, the longest last where there are too many."""
+    return sorted(ways, key=lambda way: len(way.via)) if len(ways) > MOST["ways"] else list(ways)
+
+
+def _together(survey: Survey) -> List[Tuple[str, str, str, str, str]]:
+    """Where a role has a privilege on all objects of a kind in a schema although no single item says so, because some
+    have it for another reason than others, or since when: role, schema, kind, privilege, and ``before`` or ``after``.
+    """
+    found: Dict[Tuple[str, str, str, str, str], Set[int]] = defaultdict(set)
+    said: Set[Tuple[str, str, str, str, str]] = set()
+    for item in survey.held:
+        answer = item.answer
+        if item.columns or answer.privilege == OWNS or answer.schema is None or is_system_schema(answer.schema):
+            continue
+        for moment, other in (("before", GAINED), ("after", LOST)):
+            if answer.plan != other:
+                key = (answer.role, answer.schema, answer.kind, answer.privilege, moment)
+                found[key].update(one.oid for one in item.objects)
+                if item.whole or item.only:
+                    said.add(key)
+    counts = survey.counts
+    return sorted(key for key, oids in found.items() if key not in said and len(oids) == counts.get((key[2], key[1])))
 
 
 def _apart(held: Iterable[Explained]) -> Iterator[Explained]:

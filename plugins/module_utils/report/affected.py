@@ -4,7 +4,7 @@
 
 # These utilities are private to the collection: their names and signatures may change in any release.
 
-"""Who has more and who has less after the plan: one item for each role."""
+"""Who has more, who has less and who is altered by a plan: one item for each role."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..changes import (
     AlterRole,
     AlterSchemaOwner,
     Change,
+    CommentRole,
     CreateRole,
     CreateSchema,
     DropOwned,
@@ -25,6 +26,8 @@ from ..changes import (
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
+    SetPassword,
     Value,
     weight,
 )
@@ -32,16 +35,20 @@ from ..changes import (
 #: What a role may do by its own attributes. INHERIT only counts where it is changed: every role begins with it.
 _POWERS = ("superuser", "createdb", "createrole", "replication", "bypassrls", "login")
 
+#: Attributes that are neither a gain nor a loss, in SQL's words.
+_OTHERS = {"connection_limit": "CONNECTION LIMIT", "valid_until": "VALID UNTIL"}
+
 Side = Dict[str, Any]
 
 
 def affected_roles(changes: Iterable[Change]) -> List[Dict[str, Any]]:
-    """The roles, and PUBLIC, that gain or lose something by a plan's changes, or come or go with it; by name.
+    """The roles, and PUBLIC, that gain or lose something by a plan's changes, are altered, come or go; by name.
 
     ``gains`` and ``loses`` have only what there is of: ``privileges``, ``grant_options`` and ``default_privileges``
     (numbers, counted as in the summary), ``memberships`` (groups, or ``ADMIN on GROUP`` for an option),
     ``attributes`` (SQL's words), ``schemas`` and ``belongings_of`` (names). What is taken and given back within the
-    plan is in neither.
+    plan is in neither. ``altered`` names what else changes about a role that is there, ``password`` whether it is
+    ``set`` or ``removed``.
     """
     found = _Affected()
     for change in changes:
@@ -60,7 +67,7 @@ class _Affected:
 
     def item(self, role: str) -> Dict[str, Any]:
         new: Dict[str, Any] = {"role": role, "created": False, "dropped": False, "gains": {}, "loses": {}}
-        return self.items.setdefault(role, new)
+        return self.items.setdefault(role, {**new, "altered": [], "password": None})
 
     def count(self, role: str, side: str, what: str, number: int) -> None:
         counts = self.item(role)[side]
@@ -77,6 +84,18 @@ class _Affected:
 
     def altered(self, change: AlterRole) -> None:
         self._attributes(change.role.name, change.attributes, (*_POWERS, "inherit"))
+        self.item(change.role.name)["altered"] += [word for name, word in _OTHERS.items() if name in change.attributes]
+
+    def commented(self, change: CommentRole) -> None:
+        if not change.created:
+            self.item(change.role.name)["altered"].append("COMMENT")
+
+    def configured(self, change: SetConfig) -> None:
+        if not change.created:
+            self.item(change.role.name)["altered"].append(change.name)
+
+    def password(self, change: SetPassword) -> None:
+        self.item(change.role.name)["password"] = "removed" if change.clear else "set"
 
     def _attributes(self, role: str, changed: Mapping[str, Value], powers: Iterable[str]) -> None:
         for name in powers:
@@ -142,6 +161,9 @@ class _Affected:
 _SORTS: Dict[type, Callable[[_Affected, Any], None]] = {
     CreateRole: _Affected.created,
     AlterRole: _Affected.altered,
+    CommentRole: _Affected.commented,
+    SetConfig: _Affected.configured,
+    SetPassword: _Affected.password,
     AddMember: _Affected.member_added,
     RemoveMember: _Affected.member_removed,
     CreateSchema: _Affected.schema_created,

@@ -18,14 +18,17 @@ from .graph import MOST_NODES, picture
 from .look import SCRIPT, STYLE
 from .matrix import matrix
 from .model import Access, Item, Unreadable, affected
-from .text import MINUS, counted, escaped, few, more, named
+from .text import MINUS, counted, escaped, more, named
 
 #: What a browser may do for the page: show this style, run this script, and nothing else; no request leaves it.
 _POLICY = "default-src 'none'; style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'"
 
 
-def page(reports: Union[str, Sequence[str]], title: str = "Access to PostgreSQL databases") -> str:
-    """The page for the texts of one or several files that ``report_file`` has written, in this order.
+def page(
+    reports: Union[str, Sequence[str]], title: str = "Access to PostgreSQL databases", notes: Sequence[str] = ()
+) -> str:
+    """The page for the texts of one or several files that ``report_file`` has written, in this order. ``notes`` stand
+    at its beginning.
 
     The same texts make the same page. Raises Unreadable.
     """
@@ -49,13 +52,13 @@ def page(reports: Union[str, Sequence[str]], title: str = "Access to PostgreSQL 
 <a class="skip" href="#d0">Skip to the first database</a>
 <header>
 <h1>{escaped(title)}</h1>
-{_contents(accesses)}
+{_notes(notes, "What is missing")}{_contents(accesses)}
+</header>
 <form class="filter" role="search" hidden>
 <label for="filter">Only roles with</label>
-<input type="search" id="filter" placeholder="part of a name" autocomplete="off" spellcheck="false">
+<input type="search" id="filter" placeholder="part of a role's name" autocomplete="off" spellcheck="false">
 <span id="filtered" class="soft" role="status"></span>
 </form>
-</header>
 <main>
 {body}
 </main>
@@ -79,9 +82,10 @@ def _hashed(text: str) -> str:
 
 
 _PARTS: Sequence[Tuple[str, str]] = (
+    ("c", "Who gains and who loses"),
+    ("p", "Plan"),
     ("g", "Roles and groups"),
     ("m", "Access matrix"),
-    ("p", "Plan"),
     ("b", "Backlog"),
     ("w", "Left as it is"),
     ("r", "Why each role has what it has"),
@@ -115,6 +119,7 @@ def _database(access: Access, ident: str) -> str:
         f" {named(data['server']['executor'])} · mode {escaped(data['options']['mode'])}"
     )
     contents: Dict[str, str] = {
+        "c": sections.changes(access, links),
         "g": _graph(access, drawn.svg, drawn.left_out, links, len(drawn.nodes)),
         "m": matrix(access, ident, links),
         "p": sections.plan(access),
@@ -146,23 +151,22 @@ def _tiles(access: Access) -> str:
         (len(access.roles) - any(role["name"] == "PUBLIC" for role in access.roles), "role", "roles"),
     ]
     items = "".join(f"<li><b>{number:,}</b> {one if number == 1 else many}</li>" for number, one, many in numbers)
-    sides = []
-    for word, index in (("gain", 1), ("lose", 2)):
-        names = [item[0] for item in touched if item[index]]
-        if names:
-            sides.append(f'<p><b class="{"gained" if index == 1 else "lost"}">{word}</b>: {few(names, 8)}</p>')
-    return f'<ul class="tiles">{items}</ul>{"".join(sides)}'
+    return f'<ul class="tiles">{items}</ul>'
 
 
 def _warnings(data: Item) -> str:
     """The run's warnings, without the address that each begins with."""
     start = f"{data['where']}: "
     warnings = [text[len(start) :] if text.startswith(start) else text for text in data["warnings"]]
-    if not warnings:
+    return _notes(warnings, "Warnings")
+
+
+def _notes(texts: Sequence[str], label: str) -> str:
+    if not texts:
         return ""
-    shown = "".join(f"<li>{escaped(text)}</li>" for text in warnings[:20])
-    rest = f"<li>and {len(warnings) - 20} more</li>" if len(warnings) > 20 else ""
-    return f'<ul class="notes" aria-label="Warnings">{shown}{rest}</ul>\n'
+    shown = "".join(f"<li>{escaped(text)}</li>" for text in texts[:20])
+    rest = f"<li>and {len(texts) - 20} more</li>" if len(texts) > 20 else ""
+    return f'<ul class="notes" aria-label="{label}">{shown}{rest}</ul>\n'
 
 
 def _graph(access: Access, svg: str, left_out: int, links: Mapping[str, str], places: int) -> str:

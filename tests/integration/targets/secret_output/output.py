@@ -74,7 +74,7 @@ def quoted(text: str) -> str:
 
 
 def module(made: Bench, of: dict[str, str]) -> None:
-    done = made.play(HERE / "output.yml")
+    done = made.play(HERE / "output.yml", program=True)
     made.no_secret(done, list(of.values()))
     results = done.results
     planned, applied, again = results["planned"], results["applied"], results["again"]
@@ -114,13 +114,13 @@ def role(made: Bench, of: dict[str, str]) -> None:
     lines = "".join(f"      {line}\n" for line in encrypted.splitlines()[1:])
     roles = f"  - name: role_one\n    password: !vault |\n{lines}  - name: role_two\n    login: true\n"
     made.write("manifest.yml", f"roles:\n{roles}")
-    done = made.play(HERE / "role.yml")
+    done = made.play(HERE / "role.yml", program=True)
     made.no_secret(done, [*of.values(), made.path("key-file").read_bytes().hex()])
     assert not done.results["second"]["changed"] and not done.results["alone"]["changed"], done.results
     assert done.results["always"]["summary"]["passwords"] == {"set": 1}, done.results["always"]
     for name, password in (("role_one", of["one"]), ("role_two", of["two"]), ("role_three", of["three"])):
         assert made.logs_in(name, password), f"{name} cannot log in"
-    failed = made.play(HERE / "role_failures.yml")
+    failed = made.play(HERE / "role_failures.yml", program=True)
     made.no_secret(failed, list(of.values()))
     assert failed.results == {"misspelt": "manifest_invalid", "types": "manifest_invalid", "refused": "server_error"}
 

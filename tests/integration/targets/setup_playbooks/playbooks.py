@@ -63,6 +63,8 @@ class Bench:
     server: Any
     config: Mapping[str, str]
     environment: dict[str, str] = field(default_factory=dict)
+    #: What runs playbooks, by the settings that it has.
+    _zygotes: dict[str, Any] = field(default_factory=dict)
 
     def path(self, name: str) -> Path:
         path = self.folder / name
@@ -101,15 +103,38 @@ class Bench:
             sys.exit(f"{words[0]} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
         return done
 
-    def play(self, playbook: Path, *words: str | Path, check: bool = True) -> Run:
-        """Runs a playbook on localhost, as verbosely as people do when something is wrong."""
+    def play(self, playbook: Path, *words: str | Path, check: bool = True, program: bool = False) -> Run:
+        """Runs a playbook on localhost, as verbosely as people do when something is wrong.
+
+        ``program``: with nothing between this process and ansible-playbook, where what is left of that is looked at.
+        """
         results = self.path("results.json")
         results.unlink(missing_ok=True)
         begun = time.monotonic()
-        done = self.command("ansible-playbook", "-vvv", "--diff", *words, playbook, check=check)
+        said = ("-vvv", "--diff", *map(str, words), str(playbook))
+        if program:
+            done = self.command("ansible-playbook", *said, check=False)
+            status, output = done.returncode, done.stdout + done.stderr
+        else:
+            status, output = self._zygote().play(said, self.folder, self.environment, 300)
+        if check and status:
+            sys.exit(f"ansible-playbook ended with {status}:\n{output}")
         told = json.loads(results.read_text(encoding="utf-8")) if results.is_file() else None
-        say(f"{playbook.name} {' '.join(map(str, words))}: {done.returncode} after {time.monotonic() - begun:.0f} s")
-        return Run(done.returncode, done.stdout + done.stderr, told)
+        say(f"{playbook.name} {' '.join(map(str, words))}: {status} after {time.monotonic() - begun:.0f} s")
+        return Run(status, output, told)
+
+    def _zygote(self) -> Any:
+        from playbook_zygote import Zygote
+
+        settings = {name: value for name, value in self.environment.items() if name.startswith("ANSIBLE_")}
+        key = json.dumps([settings, self.environment["HOME"]], sort_keys=True)
+        if key not in self._zygotes:
+            self._zygotes[key] = Zygote(self.environment, self.path("home"))
+        return self._zygotes[key]
+
+    def close(self) -> None:
+        for zygote in self._zygotes.values():
+            zygote.close()
 
     def no_secret(self, run: Run, told: Sequence[str], database: str = "postgres") -> None:
         """Looks for secrets in the output, Ansible's log, its facts on disk, and what its temporary folders still hold.
@@ -178,7 +203,10 @@ def bench() -> Iterator[Bench]:
         try:
             made = Bench(folder, server, config)
             made.environment = _environment(made)
-            yield made
+            try:
+                yield made
+            finally:
+                made.close()
         finally:
             server.stop()
     finally:

@@ -13,6 +13,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import
     AlterRole,
     AlterSchemaOwner,
     Change,
+    CommentRole,
     CreateRole,
     CreateSchema,
     DropOwned,
@@ -23,6 +24,8 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import
     RemoveMember,
     Revoke,
     RevokeDefault,
+    SetConfig,
+    SetPassword,
     Target,
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.report.affected import affected_roles
@@ -94,7 +97,38 @@ def test_roles_that_come_and_go() -> None:
         )
     )
     assert found == [
-        {"role": "a", "created": True, "dropped": False, "gains": {"attributes": ["LOGIN"]}, "loses": {}},
-        {"role": "b", "created": False, "dropped": True, "gains": {}, "loses": {}},
-        {"role": "o", "created": False, "dropped": False, "gains": {"belongings_of": ["b"]}, "loses": {}},
+        item("a", created=True, gains={"attributes": ["LOGIN"]}),
+        item("b", dropped=True),
+        item("o", gains={"belongings_of": ["b"]}),
     ]
+
+
+def item(role: str, **told: Any) -> Dict[str, Any]:
+    return {
+        "role": role, "created": False, "dropped": False, "gains": {}, "loses": {}, "altered": [], "password": None, **told
+    }  # fmt: skip
+
+
+def test_what_else_changes_about_a_role() -> None:
+    found = affected_roles(
+        (
+            CreateRole(A, {"connection_limit": 3}, "x"),
+            CommentRole(A, "new", None, "x", created=True),
+            SetConfig(A, "work_mem", ("1MB",), None, "x", created=True),
+            SetPassword(A, "x", created=True),
+            AlterRole(B, {"connection_limit": 3, "login": True, "valid_until": 5}, {}, frozenset(), "x"),
+            CommentRole(B, "hunter2", "x", "x"),
+            SetConfig(B, "search_path", ("s",), None, "x"),
+            SetPassword(G, "x"),
+            SetPassword(O, "x", clear=True),
+        )
+    )
+    assert found == [
+        item("a", created=True, password="set"),
+        item(
+            "b", gains={"attributes": ["LOGIN"]}, altered=["CONNECTION LIMIT", "VALID UNTIL", "COMMENT", "search_path"]
+        ),
+        item("g", password="set"),
+        item("o", password="removed"),
+    ]
+    assert "hunter2" not in str(found)

@@ -15,6 +15,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import pytest
@@ -102,6 +103,7 @@ class Server:
         self.private = True
         self.settings: List[Settings] = []
         self.closed = 0
+        self.info = SimpleNamespace(dbname="app")
         monkeypatch.setattr(edge, "require_psycopg", lambda: None)
         monkeypatch.setattr(edge, "connect", lambda _options, _mask: self)
         monkeypatch.setattr(edge, "address", lambda _connection: "app@db:5432")

@@ -22,7 +22,8 @@ COUNTS: Dict[str, Dict[str, int]] = {
 
 
 def result(affected: List[Dict[str, Any]], kept: Dict[str, int], **more: Any) -> Dict[str, Any]:
-    items = [{"created": False, "dropped": False, "gains": {}, "loses": {}, **item} for item in affected]
+    none = {"created": False, "dropped": False, "gains": {}, "loses": {}, "altered": [], "password": None}
+    items = [{**none, **item} for item in affected]
     return {
         "server": {"database": "shop"},
         "changed": bool(affected),
@@ -58,6 +59,36 @@ def test_it_says_who_gains_and_who_loses_what() -> None:
         "dropped: old",
         "held back for other reasons: 3 (external, mode)",
     ]
+
+
+def test_it_names_who_is_altered_and_whose_password_is_sent() -> None:
+    found = result(
+        [
+            {"role": "app", "created": True, "gains": {"attributes": ["LOGIN"]}, "password": "set"},
+            {"role": "batch", "altered": ["CONNECTION LIMIT", "work_mem"], "password": "set"},
+            {"role": "old", "password": "removed"},
+            {"role": "many", "altered": [f"x{number}" for number in range(8)]},
+        ],
+        {},
+        summary={**COUNTS, "roles": {"created": 1, "altered": 2, "dropped": 0}, "passwords": {"set": 3},
+                 "suppressed_revokes": {}},
+    )  # fmt: skip
+    assert lines_of(found) == [
+        "shop: would change with 4 statements",
+        "roles: 1 created, 2 altered; passwords: 3 set",
+        "gain: app: LOGIN",
+        "altered: batch: CONNECTION LIMIT, work_mem",
+        "altered: many: x0, x1, x2, x3, x4 and 3 more",
+        "password set: app, batch",
+        "password removed: old",
+    ]
+
+
+def test_names_of_passwords_and_alterations_are_bounded() -> None:
+    many = [{"role": f"r{number}", "password": "set", "altered": ["COMMENT"]} for number in range(MOST + 3)]
+    lines = lines_of(result(many, {}))
+    assert lines[-2] == "altered: 3 more roles"
+    assert lines[-1].endswith(f", r{MOST - 1} and 3 more") and lines[-1].startswith("password set: r0, ")
 
 
 def test_nothing_to_do_is_one_line() -> None:

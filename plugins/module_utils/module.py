@@ -376,6 +376,19 @@ def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:
     return problems
 
 
+def _not_approved(params: Mapping[str, Any], check_mode: bool) -> List[Problem]:
+    """What is wrong with a run that would apply what nobody has approved. Only the module itself knows its check mode."""
+    if check_mode or not params["require_digest"] or params["expected_digest"] is not None:
+        return []
+    return [
+        Problem(
+            path="expected_digest",
+            message="is not given, require_digest is true, and the run is not in check mode: nobody approved a plan",
+            hint="Make a plan in check mode, look at it, and give its plan_digest.",
+        )
+    ]
+
+
 def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
     return PasswordOptions(
         update=params["update_password"],
@@ -412,7 +425,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     mistyped = {problem.path for problem in wrong}
     file = None if "fingerprint_key_file" in mistyped else params["fingerprint_key_file"]
     key, problems = key_of(module.raw, file, os.environ)
-    wrong += [*problems, *_out_of_range(params)]
+    wrong += [*problems, *_out_of_range(params), *_not_approved(params, module.check_mode)]
     files = {name: None if name in mistyped else params[name] for name in ("plan_file", "undo_file", "report_file")}
     others = ("fingerprint_key_file", "ssl_key", "ssl_cert", "ca_cert")
     given = [(name, None if name in mistyped else params[name]) for name in others]

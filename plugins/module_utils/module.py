@@ -240,7 +240,9 @@ class Module(AnsibleModule):  # type: ignore[misc]
         found = sorted(secret for secret in self.no_log_values if secret in own and self._known(secret))
         for secret in found:
             self.no_log_values.discard(secret)
-        names = {self.secrets.owner(secret) for secret in found} - {NOBODY}
+        # What a problem is about is wrong anyway: no second story about it.
+        told = {problem["path"] for problem in result.get("problems", ())}
+        names = {self.secrets.owner(secret) for secret in found} - {NOBODY, *told}
         owners = sorted(name or "a secret" for name in names)
         if owners:
             shown = ", ".join(owners[:3]) + (f" and {len(owners) - 3} more" if len(owners) > 3 else "")

@@ -541,6 +541,14 @@ options:
       - 'In effect when omitted: the sections are given as options.'
     type: list
     elements: path
+  manifest_contents:
+    description:
+      - Files that are not where the module runs, each path with the file's content as M(ansible.builtin.slurp) returns
+        it. The role P(pg_access.reconcile.reconcile#role) hands over files of other tools in this way.
+      - They are read as those in O(manifest_files) are, and composed with the sections that are given as options. A file
+        that a bundle among them names is only read as a part of it. Not together with O(manifest_files).
+      - 'In effect when omitted: the sections are given as options.'
+    type: dict
   reconciliation_mode:
     description:
       - How far the run may go.

@@ -38,12 +38,13 @@ class Document(NamedTuple):
     prefix: str = ""
 
 
-def read(judge: Judge, path: str) -> Optional[List[Document]]:
+def read(judge: Judge, path: str, given: Optional[bytes] = None) -> Optional[List[Document]]:
     """The file's documents, or None (after saying why). Single values that cannot be used are BROKEN in them.
 
-    Only a file in which each document is a Kubernetes resource may have several.
+    ``given``: what is in a file that is not here. Only a file in which each document is a Kubernetes resource may
+    have several.
     """
-    text = _text(judge, path)
+    text = _text(judge, path, given)
     if text is None:
         return None
     # The parser in C where PyYAML has it: a manifest with thousands of rules takes seconds without.
@@ -156,9 +157,9 @@ def _scalars(node: Any) -> Dict[str, str]:
     }
 
 
-def _text(judge: Judge, path: str) -> Optional[str]:
+def _text(judge: Judge, path: str, given: Optional[bytes]) -> Optional[str]:
     try:
-        return read_whole(path)[0].decode("utf-8-sig")
+        return (read_whole(path)[0] if given is None else given).decode("utf-8-sig")
     except OSError as exc:
         judge.report("", f"cannot be read: {exc.strerror or type(exc).__name__} ({os.path.dirname(path)})")
     except UnicodeDecodeError as exc:

@@ -8,14 +8,15 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .. import privileges
 from ..masking import Secrets, of_roles
 from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem, as_written, file_of
+from ..records import dataclass, replace
 from .build import Part, part, sections_holder
 from .model import Manifest
 from .passwords import of_option, with_environment
@@ -77,6 +78,8 @@ def draft(
 
 
 def _draft(raw: Mapping[str, Any], secrets: Secrets, check: bool) -> Draft:
+    if raw.get("manifest_contents") is not None:
+        return _draft_contents(raw, secrets, check)
     if raw.get("manifest_files") is None:
         return _draft_options(raw)
     judge = Judge()
@@ -131,23 +134,67 @@ def _draft_files(
     )
     problems = [] if judged else judge.problems
     assumed = frozenset() if fields is None else frozenset(item.value for item in fields.items("assume_roles"))
-    from . import files  # and with it PyYAML, which only files need
-
-    if not files.HAS_YAML and paths:
-        message = (
-            "PyYAML is needed to read files, and the Python that runs the module has none: install it there"
-            " (pip install PyYAML), or give the sections as options"
-        )
-        missing = Problem(path="manifest_files", message=message, code=MISSING_LIBRARY)
+    missing = _no_yaml("manifest_files") if paths else None
+    if missing is not None:
         return Draft(Manifest(assume_roles=assumed), (*problems, missing))
     place = Judge()
     usable = _usable(place, paths)
     problems.extend(place.problems)
     labels = _labels(usable)
     read = _Files(raw, check, secrets, labels)
-    for path in usable:
-        read.add(Judge(label=labels[path], file=path, native=True), path)
-    manifest, more = _compose(read.parts, assumed, {label: path for path, label in labels.items()})
+    read.add_all(usable)
+    return _whole([], read, assumed, problems)
+
+
+def _draft_contents(raw: Mapping[str, Any], secrets: Secrets, check: bool) -> Draft:
+    """Sections that are given as options, with the contents of files."""
+    judge = Judge()
+    _top_level(judge, raw)
+    if raw.get("manifest_files") is not None:
+        judge.report("manifest_contents", "cannot be combined with manifest_files: use one or the other")
+    holder = sections_holder({"assume_roles": MANIFEST_OPTIONS["assume_roles"]})
+    fields = judge.fields({key: value for key, value in raw.items() if key in holder["options"]}, holder, "")
+    missing = _no_yaml("manifest_contents")
+    if fields is None or missing is not None:
+        return Draft(Manifest(), (*judge.problems, *([] if missing is None else [missing])))
+    contents = _decoded(judge, raw.get("manifest_contents"))
+    labels = _labels(list(contents))
+    read = _Files(raw, check, secrets, labels, contents)
+    read.add_all(contents)
+    assumed = frozenset(item.value for item in fields.items("assume_roles"))
+    return _whole([part(judge, fields)], read, assumed, judge.problems)
+
+
+def _decoded(judge: Judge, contents: Any) -> Dict[str, bytes]:
+    """Contents of files by path."""
+    if not isinstance(contents, Mapping) or not contents:
+        judge.report("manifest_contents", "must be a dict of paths and the contents of the files, not empty")
+        return {}
+    found: Dict[str, bytes] = {}
+    for path, content in contents.items():
+        try:
+            found[os.path.normpath(str(path))] = base64.b64decode(content, validate=True)
+        except (TypeError, ValueError):
+            message = "must be text in base64, as ansible.builtin.slurp returns it"
+            judge.report(join("manifest_contents", str(path)), message)
+    return found
+
+
+def _no_yaml(option: str) -> Optional[Problem]:
+    from . import files  # and with it PyYAML, which only files need
+
+    if files.HAS_YAML:
+        return None
+    message = (
+        "PyYAML is needed to read files, and the Python that runs the module has none: install it there"
+        " (pip install PyYAML), or give the sections as options"
+    )
+    return Problem(path=option, message=message, code=MISSING_LIBRARY)
+
+
+def _whole(parts: Sequence[Part], read: _Files, assumed: FrozenSet[str], problems: Sequence[Problem]) -> Draft:
+    """The manifest of these parts and of files that are read."""
+    manifest, more = _compose([*parts, *read.parts], assumed, {label: path for path, label in read.labels.items()})
     manifest = replace(manifest, renamed=read.renamed)
     if manifest.databases or manifest.clusters:
         from .foreign.whereabouts import whereabouts
@@ -178,7 +225,14 @@ class _Files:
     ``complete``: everything in them could be used so far that the rest may refer to.
     """
 
-    def __init__(self, raw: Mapping[str, Any], check: bool, secrets: Secrets, labels: Dict[str, str]) -> None:
+    def __init__(
+        self,
+        raw: Mapping[str, Any],
+        check: bool,
+        secrets: Secrets,
+        labels: Dict[str, str],
+        contents: Optional[Mapping[str, bytes]] = None,
+    ) -> None:
         self.parts: List[Part] = []
         self.problems: List[Problem] = []
         self.renamed: Dict[str, str] = {}
@@ -186,14 +240,32 @@ class _Files:
         self._raw = raw
         self._check = check
         self._secrets = secrets
-        self._labels = labels
+        self.labels = labels
+        self._contents = contents
+
+    def add_all(self, paths: Iterable[str]) -> None:
+        """These files, but those that a bundle among their contents reads."""
+        named = set(self._parts()) if self._contents else set()
+        for path in [path for path in paths if path in named]:
+            del self.labels[path]
+        for path, label in list(self.labels.items()):
+            self.add(Judge(label=label, file=path, native=True), path)
+
+    def _parts(self) -> Iterator[str]:
+        from . import files
+        from .foreign.recognize import BUNDLE, format_of, parts_of
+
+        for path, content in (self._contents or {}).items():
+            documents = files.read(Judge(), path, content) or []
+            if format_of([document.content for document in documents]) == BUNDLE:
+                yield from parts_of(documents[0].content, path)
 
     def add(self, judge: Judge, path: str) -> None:
         """One more file."""
         from . import files
         from .foreign.recognize import NATIVE, format_of
 
-        documents = files.read(judge, path)
+        documents = files.read(judge, path, None if self._contents is None else self._contents[path])
         if documents is None:
             self.complete = False
         elif format_of([document.content for document in documents]) == NATIVE:
@@ -201,11 +273,12 @@ class _Files:
         else:
             from .foreign.source import Reader
 
-            found = Reader(self._raw, self._check, self._secrets).found(judge, path, documents, self._labels)
+            reader = Reader(self._raw, self._check, self._secrets, self._contents)
+            found = reader.found(judge, path, documents, self.labels)
             self.parts.extend(found.parts)
             self.problems.extend(found.problems)
             self.renamed.update(found.renamed)
-            self._labels.update(found.labels)
+            self.labels.update(found.labels)
             self.complete = self.complete and found.complete
             return
         self.problems.extend(judge.problems)

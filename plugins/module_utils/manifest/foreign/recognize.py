@@ -12,8 +12,9 @@ nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, List, Sequence
 
 NATIVE = "native"
 #: Documents with ``apiVersion`` and ``kind``.
@@ -47,6 +48,13 @@ def format_of(contents: Sequence[Any]) -> str:
     if isinstance(content.get("policy"), Mapping) or facets:
         return FRAGMENT
     return PGROLES if _has_marks(content) else NATIVE
+
+
+def parts_of(content: Mapping[Any, Any], path: str) -> List[str]:
+    """The paths of the files that a bundle's root names, as far as it names any."""
+    folder = os.path.dirname(path)
+    names = (item.get("file") for item in _dicts(content, "sources"))
+    return [os.path.normpath(os.path.join(folder, name)) for name in names if isinstance(name, str) and name]
 
 
 def _has_marks(content: Mapping[Any, Any]) -> bool:

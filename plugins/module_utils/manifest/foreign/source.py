@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...masking import NOBODY, Secrets
 from ...problems import Problem
+from ...records import replace
 from ..build import Part, part, sections_holder
 from ..files import Document, read
 from ..model import DatabaseEntry
@@ -58,9 +58,13 @@ class Found(NamedTuple):
 class Reader:
     """Reads other tools' files. Secrets that they hold go into ``secrets`` before anything is judged."""
 
-    def __init__(self, raw: Mapping[str, Any], check: bool, secrets: Secrets) -> None:
+    def __init__(
+        self, raw: Mapping[str, Any], check: bool, secrets: Secrets, contents: Optional[Mapping[str, bytes]] = None
+    ) -> None:
+        """``contents``: of the files by path, where they are not here."""
         self._call = call_of(raw, check)
         self._secrets = secrets
+        self._contents = contents
 
     def found(self, judge: Judge, path: str, documents: List[Document], labels: Mapping[str, str]) -> Found:
         """What a file comes to that is not native. ``labels``: those of every file so far, by path."""
@@ -144,7 +148,10 @@ class Reader:
         return found._replace(labels=names)
 
     def _fragment(self, judge: Judge, path: str, whole: Bundle) -> Found:
-        documents = read(judge, path)
+        if self._contents is not None and path not in self._contents:
+            judge.report("", "is not among manifest_contents, and a bundle there names it")
+            return Found([], judge.problems, {}, {}, complete=False)
+        documents = read(judge, path, None if self._contents is None else self._contents[path])
         if documents is None:
             return Found([], judge.problems, {}, {}, complete=False)
         if format_of([document.content for document in documents]) in (BUNDLE, RESOURCES):

@@ -36,6 +36,13 @@ def main() -> None:
         planned = play(made, "check")
         assert changes(planned) == 1 and "would change with" in planned.output and "+++ after: shop" in planned.output
         assert made.sql("SELECT count(*) FROM pg_roles WHERE rolname = 'app'") == [(0,)]
+        asked = play(
+            made,
+            "check",
+            "-e",
+            '{"reconcile_explain": ["pgloader_pg"], "reconcile_max_drops": "", "reconcile_hosts": ""}',
+        )
+        assert "pgloader_pg loses DELETE on table inventory.items: surplus" in asked.output, asked.output
         done = play(made, "apply")
         assert changes(done) == 1 and "gain: app: " in done.output and "lose: pgloader_pg: 1 privilege" in done.output
         assert made.logs_in("app", secret)
@@ -97,6 +104,17 @@ def changes(run: Run) -> int:
 def export(made: Bench) -> None:
     """What is exported is where the user stands, and applying it changes nothing."""
     target = made.path("exported-shop.yml")
+    # Whoever names the database, and with empty answers of a survey.
+    named = {
+        "reconcile_database": "",
+        "reconcile_export_dest": "",
+        "reconcile_export_schemas": "",
+        "reconcile_hosts": "",
+    }
+    made.environment["PGDATABASE"] = "shop"
+    assert changes(play(made, "export", "-e", json.dumps(named))) == 1 and target.is_file()
+    del made.environment["PGDATABASE"]
+    target.unlink()
     assert changes(play(made, "export", "--check")) == 1 and not target.exists()
     assert changes(play(made, "export")) == 1
     assert target.stat().st_mode & 0o777 == 0o600

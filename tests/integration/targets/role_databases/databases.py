@@ -50,6 +50,7 @@ def main() -> None:
         what_each_keeps(made)
         nothing_where_one_would_fail(made)
         what_was_applied(made)
+        what_cannot_be_planned(made)
         quarrels(made)
 
 
@@ -68,7 +69,7 @@ def in_one_call(made: Bench, told: list[str]) -> None:
     for run in (planned, applied, again):
         for number, name in enumerate(DATABASES, 1):
             assert f"{name}: {number} of 3" in run.output, run.output
-        assert set(run.results) == set(DATABASES), run.results
+        assert set(run.results) == {*DATABASES, "failure"}, run.results
     for name in DATABASES:
         plan, done = planned.results[name], applied.results[name]
         assert plan["check_mode"] and not done["check_mode"], name
@@ -118,17 +119,60 @@ def what_was_applied(made: Bench) -> None:
     """A failure that no plan foresees leaves what came before it, and the output says what that is."""
     made.sql(*REFUSE, database="billing")
     more = [{"name": "billing_new", "owner": "app_owner"}]
-    failed = play(made, check=False, more_roles=[{"name": "in_time"}], more_schemas=more)
+    page = made.path("access.html")
+    asked = {"more_roles": [{"name": "in_time"}], "more_schemas": more, "reconcile_report": str(page)}
+    failed = play(made, check=False, **asked)
     assert failed.status != 0
-    for line in ('"applied: shop"', '"failed: billing"', '"not begun: hr"'):
-        assert line in failed.output, failed.output
-    assert failed.output.rindex("not begun") > failed.output.rindex("not here")
+    # What is done is not lost: its summary and its part of the page, and the facts that later tasks look at.
+    said = failed.output[failed.output.rindex("Say how far it came") :]
+    assert "nothing is applied" not in said
+    lines = (
+        '"applied: shop"',
+        '"failed: billing (server_error): ',
+        "not here",
+        '"not begun: hr"',
+        '"shop: changed with',
+    )
+    for line in lines:
+        assert line in said, said
+    assert set(failed.results) == {"shop", "failure"} and not failed.results["shop"]["check_mode"]
+    failure = failed.results["failure"]
+    assert failure["database"] == "billing" and failure["error_code"] == "server_error", failure
+    assert "not here" in failure["msg"] and failure["problems"]
+    text = page.read_text(encoding="utf-8")
+    assert "<bdi>shop</bdi></h2>" in text and "<bdi>billing</bdi></h2>" not in text
+    assert "<li>failed: billing (server_error): " in text and "<li>not begun: hr</li>" in text
     assert made.sql("SELECT count(*) FROM pg_roles WHERE rolname = 'in_time'") == [(1,)]
     made.sql("DROP EVENT TRIGGER refuse", database="billing")
-    healed = play(made, more_roles=[{"name": "in_time"}], more_schemas=more)
+    healed = play(made, **asked)
     assert [healed.results[name]["changed"] for name in DATABASES] == [False, True, False]
-    again = play(made, more_roles=[{"name": "in_time"}], more_schemas=more)
+    assert healed.results["failure"] == {} and "not begun" not in page.read_text(encoding="utf-8")
+    again = play(made, **asked)
     assert not any(again.results[name]["changed"] for name in DATABASES)
+
+
+def what_cannot_be_planned(made: Bench) -> None:
+    """A plan that is refused stops the run before anything is applied; what was planned is told all the same."""
+    gone = [{"name": "billing_more", "owner": "nobody_declares"}]
+    page = made.path("unwritten.html")
+    for words in ((), ("--check",)):
+        failed = play(
+            made, *words, check=False, more_roles=[{"name": "late"}], bad_schemas=gone, reconcile_report=str(page)
+        )
+        assert failed.status != 0
+        said = failed.output[failed.output.rindex("Say how far it came") :]
+        for line in (
+            '"planned: shop"',
+            '"failed: billing (',
+            '"not begun: hr"',
+            '"nothing is applied"',
+            '"shop: would change',
+        ):
+            assert line in said, said
+        assert failed.results["failure"]["database"] == "billing", failed.results
+        assert made.sql("SELECT count(*) FROM pg_roles WHERE rolname = 'late'") == [(0,)]
+        # Without check mode the plans come first, and no database is done that a page could be about.
+        assert page.exists() is bool(words)
 
 
 def quarrels(made: Bench) -> None:
@@ -139,7 +183,9 @@ def quarrels(made: Bench) -> None:
         "a different name in each": {"reconcile_databases": [{"login_db": "one", "manifest": {}}] * 2},
         "nothing else": {"reconcile_databases": [{"login_db": "one", "manifests": {}}]},
         "are for one database": {"reconcile_database": "shop"},
-        "with several databases both need it": {"reconcile_plan_file": "/nowhere/plan.sql"},
+        "with several databases reconcile_plan_file and reconcile_undo_file need {database}": {
+            "reconcile_plan_file": "/nowhere/plan.sql"
+        },
     }
     for message, variables in wrong.items():
         failed = play(made, check=False, **variables)

@@ -76,12 +76,14 @@ def examples(made: Bench) -> None:
     """The filters' own examples, and the one of the README, one after the other in one play."""
     tasks: list[Any] = []
     # That of access_report writes a page: the target role_report has it.
-    for name in ("access_summary", "approved_digests", "by_database", "plan_artifact"):
+    for name in (
+        "access_summary", "access_explanation", "approved_digests", "by_database", "foreign_manifest", "plan_artifact"
+    ):  # fmt: skip
         path = ROOT / "plugins" / "filter" / f"{name}.py"
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EXAMPLES":
                 tasks += yaml.safe_load(ast.literal_eval(node.value))
-    assert len(tasks) == 6, tasks
+    assert len(tasks) == 9, tasks
     role = {"role": "pg_access.reconcile.reconcile", "reconcile_database": "shop", "reconcile_manifest": {"roles": []}}
     block = re.search(r"^```yaml\n(- name: Say it where.*?)^```", README, re.M | re.S)
     assert block, "the README no longer shows the filter"

@@ -426,6 +426,17 @@ def test_a_fault_before_there_is_a_module_shows_nothing_either(call: Caller, mon
 # ---- raw arguments ---------------------------------------------------------------------------------------------------
 
 
+def test_what_was_imported_is_no_work_for_the_garbage_collector(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: List[bool] = []
+    monkeypatch.setattr("gc.freeze", lambda: asked.append(True))
+
+    def work() -> None:
+        Module(argument_spec=SPEC).exit_json()
+
+    assert call({"login_db": "app"}, work).code == 0
+    assert asked == [True]
+
+
 def test_the_raw_arguments_stay_as_they_were_given(call: Caller) -> None:
     given = {"number": "5", "login_db": "", "login_password": "x-secret"}
     kept: List[Any] = []

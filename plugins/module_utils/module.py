@@ -44,6 +44,9 @@ _MOST_DIGITS = 30
 #: How many keys of a dict the invocation shows.
 _MOST_NAMES = 100
 
+#: A variable that got lost must not look like a database without drift.
+NOTHING = "nothing is declared, in no section and in no file of the manifest: this run looks after nothing"
+
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
 
@@ -243,7 +246,9 @@ class Module(AnsibleModule):  # type: ignore[misc]
         found = sorted(secret for secret in self.no_log_values if secret in own and self._known(secret))
         for secret in found:
             self.no_log_values.discard(secret)
-        names = {self.secrets.owner(secret) for secret in found} - {NOBODY}
+        # What a problem is about is wrong anyway: no second story about it.
+        told = {problem["path"] for problem in result.get("problems", ())}
+        names = {self.secrets.owner(secret) for secret in found} - {NOBODY, *told}
         owners = sorted(name or "a secret" for name in names)
         if owners:
             shown = ", ".join(owners[:3]) + (f" and {len(owners) - 3} more" if len(owners) > 3 else "")
@@ -489,6 +494,8 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
 
     for text in (*warnings_of(run, where), *(f"{where}: {text}" for text in key.warnings)):
         module.warn(text)
+    if policy.empty:
+        module.warn(f"{where}: {NOTHING}")
     result = result_of(run, options, facts=params["facts"], diff=module._diff)
     result["check_mode"] = module.check_mode
     module.vouch(lambda: leaves({name: result[name] for name in ("plan_digest", "server")}))

@@ -50,7 +50,10 @@ def _role(db: Database, folder: Path, *words: str, file: str = "access/shop.yml"
 def test_a_manifest_that_the_role_templates_is_a_program(db: Database, tmp_path: Path) -> None:
     """Which is why the page says it; also in check mode."""
     folder = _folder(tmp_path, shop=EVIL)
-    assert _role(db, folder, "--check", reconcile_manifest_templates="").status == 0
+    lost = _role(db, folder, "--check", reconcile_manifest_templates="")
+    assert lost.status != 0 and "reconcile_manifest_templates is empty" in lost.output
+    assert not (folder / "ran").exists()
+    assert _role(db, folder, "--check", reconcile_manifest_templates=True).status == 0
     assert (folder / "ran").exists()
 
 

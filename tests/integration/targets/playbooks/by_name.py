@@ -50,7 +50,7 @@ def main() -> None:
         assert changes(play(made, "apply")) == 0
         assert changes(play(made, "check")) == 0
         missing(made)
-    export(made)
+        export(made)
         on_hosts(made, inventory)
 
 

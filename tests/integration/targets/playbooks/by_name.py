@@ -49,6 +49,7 @@ def main() -> None:
         made.no_secret(done, [secret, key], "shop")
         assert changes(play(made, "apply")) == 0
         assert changes(play(made, "check")) == 0
+        missing(made)
         export(made)
         on_hosts(made, inventory)
 
@@ -99,6 +100,15 @@ def changes(run: Run) -> int:
     found = re.search(r"^localhost +: ok=\d+ +changed=(\d+) ", run.output, re.M)
     assert found, run.output
     return int(found[1])
+
+
+def missing(made: Bench) -> None:
+    """A manifest that is not there is one error, which names it; a list of failed tasks shows the first."""
+    file = made.path("nowhere.yml")
+    given = json.dumps({"reconcile_manifest": {}, "reconcile_passwords": {}, "reconcile_manifest_files": [str(file)]})
+    said = play(made, "check", "-e", given, check=False)
+    assert said.status != 0 and f"{file} was not found on the controller" in said.output, said.output
+    assert "Unknown error" not in said.output and "censored" not in said.output, said.output
 
 
 def export(made: Bench) -> None:

@@ -142,10 +142,11 @@ def warnings_of(run: Run, where: str) -> List[str]:
         texts.append(kept_warning(counts))
     texts += few(
         [
-            f"role {name} holds no undeclared privilege any more: its privilege_reconciliation: additive can be removed"
+            f"role {name} holds no undeclared privilege in this database any more: its privilege_reconciliation: additive can"
+            " be removed where no other database needs it"
             for name in run.plan.ready
         ],
-        "roles hold no undeclared privilege any more",
+        "roles hold no undeclared privilege in this database any more",
     )
     return [f"{where}: {text}" for text in texts]
 
@@ -221,6 +222,7 @@ def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> D
         "sql": list(sql),
         "suppressed_revokes": suppressed,
         "suppressed_revoke_count": sum(counted["suppressed_revokes"].values()),
+        "unneeded_overrides": list(plan.ready),
         "withheld": withheld,
         "affected_roles": affected,
         "summary": counted,
@@ -243,7 +245,7 @@ def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
     Returns what is left of ``summary.managed``, whose last key then counts what was left out.
     """
     managed = dict(result["summary"]["managed"])
-    named = ("sql", "suppressed_revokes", "withheld", "affected_roles", "explain", "diff")
+    named = ("sql", "suppressed_revokes", "unneeded_overrides", "withheld", "affected_roles", "explain", "diff")
     lists = {name: result[name] for name in named if name in result}
     lists["managed"] = list(managed.items())
     empty: Dict[str, List[Any]] = {name: [] for name in lists}

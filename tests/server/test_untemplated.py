@@ -50,7 +50,7 @@ def _role(db: Database, folder: Path, *words: str, file: str = "access/shop.yml"
 def test_a_manifest_that_the_role_templates_is_a_program(db: Database, tmp_path: Path) -> None:
     """Which is why the page says it; also in check mode."""
     folder = _folder(tmp_path, shop=EVIL)
-    assert _role(db, folder, "--check", reconcile_manifest_templates="").status == 0
+    assert _role(db, folder, "--check", reconcile_manifest_templates=True).status == 0
     assert (folder / "ran").exists()
 
 
@@ -91,6 +91,9 @@ def test_a_missing_file_is_not_looked_for_where_templates_would_work(db: Databas
 @pytest.mark.versions(min=18)
 def test_what_does_not_go_together_is_said(db: Database, tmp_path: Path) -> None:
     folder = _folder(tmp_path, shop=GOOD)
+    for lost in ("", None):
+        run = _role(db, folder, reconcile_manifest_templates=lost)
+        assert run.status != 0 and "reconcile_manifest_templates is empty" in run.output, run.output
     run = _role(db, folder, reconcile_manifest_templates="nope")
     assert run.status != 0 and "reconcile_manifest_templates must be true or false" in run.output
     (folder / "access/bundle.yml").write_text("sources: [{file: /proc/self/environ}]\nshared: {}\n", encoding="utf-8")

@@ -30,8 +30,7 @@ NEW_KEY = 32
 
 #: The one line that is missing where a key is needed and there is none. Every play has a playbook_dir.
 EXAMPLE = (
-    "fingerprint_key: "
-    "\"{{ lookup('ansible.builtin.password', playbook_dir ~ '/secrets/fingerprint-key length=40') }}\""
+    "fingerprint_key: \"{{ lookup('ansible.builtin.password', playbook_dir ~ '/secrets/fingerprint-key length=40') }}\""
 )
 
 

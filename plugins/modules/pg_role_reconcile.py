@@ -544,8 +544,8 @@ options:
   manifest_contents:
     description:
       - Files that are not where the module runs, each path with the file's content as M(ansible.builtin.slurp) returns
-        it. The role P(pg_access.reconcile.reconcile#role) hands over files of other tools in this way, and native ones that it
-        must not template.
+        it. The role P(pg_access.reconcile.reconcile#role) hands over files of other tools in this way, and native ones
+        that it must not template.
       - They are read as those in O(manifest_files) are, and composed with the sections that are given as options. A file
         that a bundle among them names is only read as a part of it. Not together with O(manifest_files).
       - 'In effect when omitted: the sections are given as options.'

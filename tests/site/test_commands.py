@@ -74,9 +74,11 @@ def test_who_makes_a_release_finds_every_place_that_holds_the_version() -> None:
         if re.search(rf"(?<![\d.=]){version}(?![\d.]*\d)", text):
             holding.add(name)
     page = (CHECKOUT / "docs/release.md").read_text(encoding="utf-8")
-    named = {name for name in re.findall(r"^ +\| `([\w/.-]+)` \|", page, re.M)}
+    named = set(re.findall(r"^ +\| `([\w/.-]+)` \|", page, re.M))
     assert named == holding
-    archives = re.findall(r"pg_access-reconcile-([\d.]+)\.tar", (CHECKOUT / "docs/execution-environments.md").read_text())
+    archives = re.findall(
+        r"pg_access-reconcile-([\d.]+)\.tar", (CHECKOUT / "docs/execution-environments.md").read_text()
+    )
     assert archives == [_version()] * 2
 
 

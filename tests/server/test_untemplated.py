@@ -131,4 +131,6 @@ def test_the_plan_of_a_mere_reader(db: Database) -> None:
     # Drift is a failed job, with the statements.
     db.sql("GRANT DELETE ON inventory.t TO other")
     failed = db.reconcile(manifest, check=True, login_user="looker")
-    assert failed.error_code == "insufficient_privilege" and failed.plan == ['REVOKE DELETE ON TABLE "inventory"."t" FROM "other"']
+    assert failed.error_code == "insufficient_privilege" and failed.plan == [
+        'REVOKE DELETE ON TABLE "inventory"."t" FROM "other"'
+    ]

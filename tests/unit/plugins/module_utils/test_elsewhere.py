@@ -252,7 +252,7 @@ def test_a_place_wins_over_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def refuse(**parameters: Any) -> None:
         asked.append(parameters)
-        raise psycopg.OperationalError("no such\n database")
+        raise psycopg.OperationalError("no such\tdatabase\n")
 
     monkeypatch.setattr(psycopg, "connect", refuse)
     monkeypatch.setattr(connection, "clean_environment", lambda _environment: None)

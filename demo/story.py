@@ -266,7 +266,7 @@ def story(shop: Shop) -> None:
     check("the backlog is 0", holds=backlog == 0)
     check(
         "the run said that the override can go",
-        holds=f"role {LOADER} holds no undeclared privilege any more" in last.text,
+        holds=f"role {LOADER} holds no undeclared privilege in this database any more" in last.text,
     )
 
     chapter("5. The override goes", "Without it, and without the rules that took privileges away:")

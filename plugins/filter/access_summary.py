@@ -17,8 +17,10 @@ author:
   - The pg_access.reconcile authors (@pg-access)
 options:
   _input:
-    description: A result of a run that succeeded.
-    type: dict
+    description:
+      - A result of a run that succeeded, or the results of all databases of a manifest as a list. Of these it also says
+        which overrides (C(privilege_reconciliation)) no database needs any more.
+    type: raw
     required: true
   previous:
     description:
@@ -52,13 +54,15 @@ _value:
     - "backlog: 52 undeclared privileges kept for pgloader_pg (8 fewer than before)"
 """
 
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Union
 
-from ansible_collections.pg_access.reconcile.plugins.plugin_utils.summary import lines_of
+from ansible_collections.pg_access.reconcile.plugins.plugin_utils.summary import lines_of, lines_of_all
 
 
-def access_summary(result: Mapping[str, Any], previous: Any = None) -> List[str]:
+def access_summary(result: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]], previous: Any = None) -> List[str]:
     """See DOCUMENTATION."""
+    if not isinstance(result, Mapping):
+        return lines_of_all(result, previous=previous)
     return lines_of(result, previous=previous)
 
 

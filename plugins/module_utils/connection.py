@@ -62,15 +62,6 @@ _LIBPQ_NAMES = {
     "ssl_key": "sslkey",
 }
 
-# How libpq and the server word a refused login; the connection phase hands out no SQLSTATE.
-_LOGIN_REFUSED = (
-    "authentication failed",
-    "no password supplied",
-    "pg_hba.conf",
-    "authentication method",
-    "is not permitted to log in",
-)
-
 
 def connection_parameters(options: Mapping[str, Any], environment: Mapping[str, str]) -> Dict[str, Any]:
     """libpq's parameters for the module's options. What is not given is left to libpq's environment.
@@ -211,15 +202,13 @@ def connect(
     except (psycopg.Error, ValueError, OverflowError) as exc:
         # psycopg resolves host names itself, and Python refuses some of them.
         # Only libpq's own words; they name host, port and user, never the password.
-        message = mask(" ".join(str(exc).split()))
-        code = "connection_failed"
-        advice = "Check login_host, login_port, login_db and that the server is running"
-        if any(words in message for words in _LOGIN_REFUSED):
-            code = "authentication_failed"
-            advice = "Check login_user, login_password and the server's pg_hba.conf"
+        from .advice import advice, sentences
+
+        message = mask(sentences(mask(str(exc))))
+        code, hint = advice(message)
         if place:
-            raise Failure(code, message) from None
-        raise Failure(code, f"Cannot connect: {message.rstrip('.?')}. {advice}.") from None
+            raise Failure(code, message.rstrip(".")) from None
+        raise Failure(code, f"Cannot connect: {message} {hint}") from None
     version = connection.info.server_version // 10000
     if version < OLDEST_SERVER:
         connection.close()

@@ -54,7 +54,9 @@ _SUPERUSERS = ("pg_foreign_data_wrapper", "pg_event_trigger")
 #: How PostgreSQL says what an object is to the role.
 _WORDS = {OWNER: "owner of", ACL: "privileges for", INITIAL_ACL: "initial privileges for", POLICY: "target of"}
 
-HEIR, SWEEP = "reassign_owned_to", "drop_owned: true"
+EVERYWHERE, HEIR, SWEEP = "all_databases: true", "reassign_owned_to", "drop_owned: true"
+#: What either of the two takes away.
+EITHER = f"{HEIR} or {SWEEP}"
 
 Place = Tuple[str, int, int]
 
@@ -64,6 +66,27 @@ class Blocker(NamedTuple):
 
     label: Optional[str]
     option: Optional[str]
+
+
+class Loss(NamedTuple):
+    """What DROP OWNED would take along. Of what the role owns, in the connected database the first names and how many,
+    in others only how many; nothing where it has an heir. ``policies``: those for it alone.
+    """
+
+    labels: Sequence[str]
+    number: int
+    elsewhere: Mapping[str, int]
+    policies: Sequence[str]
+
+    @property
+    def owned(self) -> bool:
+        return bool(self.number or self.elsewhere)
+
+    def told(self) -> str:
+        """What nobody should write by mistake."""
+        found = [*self.labels[:NAMED], *([f"{self.number - NAMED} more"] if self.number > NAMED else [])]
+        found += [f"{_counted(count, 'object')} in database {name}" for name, count in sorted(self.elsewhere.items())]
+        return f"Without {HEIR}, {SWEEP} would destroy what it owns: {', '.join(found)}."
 
 
 def drop_problems(changes: Sequence[Change], state: State) -> List[Problem]:
@@ -113,8 +136,9 @@ class _Judge:
             yield Problem(path=drop.source, role=role.name, message=message, code="self_protection")
             return
         here = self._here(role)
+        loss = self._loss(role)
         if here:
-            yield _problem(drop, f"in database {state.server.database}", here)
+            yield _problem(drop, f"in database {state.server.database}", here, loss)
         elsewhere: Dict[str, List[Ties]] = defaultdict(list)
         for tie in self._ties[role.oid]:
             if tie.database is not None and tie.database != state.server.database:
@@ -122,7 +146,7 @@ class _Judge:
         for database, ties in sorted(elsewhere.items()):
             # What was looked into, or should have been, is judged by what is there.
             if database not in state.elsewhere and database not in state.unread:
-                yield from self._elsewhere(drop, database, ties)
+                yield from self._elsewhere(drop, database, ties, loss)
         yield from self._onward(drop)
         yield from self._refused(drop)
         yield from self._hanging(drop)
@@ -132,6 +156,23 @@ class _Judge:
             message = f"role {role.name} has {_counted(sessions, 'open session')}: {listed(labels, sessions)}"
             hint = "Close them, or retire the role with terminate_sessions: true."
             yield Problem(path=drop.source, role=role.name, message=message, hint=hint, code="drop_blocked")
+
+    def _loss(self, role: RoleRef) -> Loss:
+        """What DROP OWNED would take along, in whichever database: a hint must not lead there unawares."""
+        policies = self._state.belongings.policies.get(role.oid, ())
+        labels: List[str] = []
+        elsewhere: Dict[str, int] = defaultdict(int)
+        count, swept = 0, role.oid in self._emptied.swept
+        for tie in self._ties[role.oid]:
+            if role.oid in self._emptied.heirs or tie.how != OWNER or tie.catalog in NO_OBJECTS or tie.database is None:
+                continue
+            if tie.database != self._state.server.database:
+                elsewhere[tie.database] += tie.count
+            elif not swept:  # else it is asked for, and the plan names it
+                moved = [tie.catalog == "pg_namespace" and oid in self._moved for oid, _column in tie.objects]
+                labels += [label for label, gone in zip(tie.labels, moved) if not gone]
+                count += tie.count - sum(moved)
+        return Loss(labels, count, elsewhere, policies)
 
     # ---- the connected database, and what is shared ------------------------------------------------------------------
 
@@ -157,7 +198,7 @@ class _Judge:
             return [] if heir else _blockers(tie, HEIR)
         if heir or swept:
             return []
-        blockers = _blockers(tie, f"{HEIR} or {SWEEP}")
+        blockers = _blockers(tie, EITHER)
         if tie.catalog != "pg_namespace":
             return blockers
         return [blocker for (oid, _column), blocker in zip(tie.objects, blockers) if oid not in self._moved]
@@ -276,7 +317,7 @@ class _Judge:
 
     # ---- other databases ---------------------------------------------------------------------------------------------
 
-    def _elsewhere(self, drop: DropRole, database: str, ties: Sequence[Ties]) -> Iterable[Problem]:
+    def _elsewhere(self, drop: DropRole, database: str, ties: Sequence[Ties], loss: Loss) -> Iterable[Problem]:
         """What nobody sees from here but for its number."""
         emptied = Emptied.by(self._changes, database)
         heir, swept = drop.role.oid in emptied.heirs, drop.role.oid in emptied.swept
@@ -293,7 +334,7 @@ class _Judge:
             elif tie.catalog == "pg_user_mapping":
                 sort = "user mappings"
             left[sort] += tie.count
-            options.add(f"{HEIR} or {SWEEP}" if owned else SWEEP)
+            options.add(EITHER if owned else SWEEP)
         if not left:
             return
         words = ", ".join(f"{sort} {count}" for sort, count in sorted(left.items()))
@@ -301,9 +342,9 @@ class _Judge:
         where = f"database {database}" + (", which allows no connections" if closed else "")
         message = f"role {drop.role.name} is tied to {_counted(count, 'object')} in {where}: {words}"
         if closed:
-            hint = "Allow connections to it and retire the role with all_databases: true, or drop that database."
+            hint = f"Allow connections to it, or drop that database. {_retire(options, loss, EVERYWHERE)}"
         else:
-            hint = f"Retire the role with all_databases: true and {_either(options)}, or empty it there first."
+            hint = _retire(options, loss, EVERYWHERE, ", or empty it there first")
         yield Problem(path=drop.source, role=drop.role.name, object=database, message=message, hint=hint,
                       code="drop_blocked")  # fmt: skip
 
@@ -383,23 +424,29 @@ def _words(how: str, label: Optional[str]) -> Optional[str]:
     return None if label is None else f"{_WORDS.get(how, how)} {label}"
 
 
-def _problem(drop: DropRole, where: str, blockers: Sequence[Blocker]) -> Problem:
+def _problem(drop: DropRole, where: str, blockers: Sequence[Blocker], loss: Loss) -> Problem:
     labels = [blocker.label for blocker in blockers if blocker.label is not None]
     options = {blocker.option for blocker in blockers if blocker.option is not None}
     message = f"role {drop.role.name} is still needed {where}: {listed(labels[:NAMED], len(blockers))}"
     hints: List[str] = []
     if options:
-        hints.append(f"Retire the role with {_either(options)}.")
+        hints.append(_retire(options, loss))
     if any(blocker.option is None for blocker in blockers):
         hints.append("DROP OWNED leaves what somebody else than the object's owner granted: revoke that first.")
     return Problem(path=drop.source, role=drop.role.name, message=message, hint=" ".join(hints), code="drop_blocked")
 
 
-def _either(options: Set[str]) -> str:
-    """What of the options is needed: one that helps by itself makes a choice of others needless."""
-    needed = {option for option in options if " or " not in option}
-    needed |= {option for option in options if " or " in option and not needed & set(option.split(" or "))}
-    return " and ".join(sorted(needed, reverse=True))
+def _retire(options: Set[str], loss: Loss, first: Optional[str] = None, instead: str = "") -> str:
+    """What to write. Where the role owns something, anywhere, an heir comes before DROP OWNED, which destroys it."""
+    heir, sweep = loss.owned or bool(options & {HEIR, EITHER}), SWEEP in options
+    words = [word for word, asked in ((first, first), (HEIR, heir), (SWEEP, sweep)) if asked and word is not None]
+    *others, last = words
+    hints = [f"Retire the role with {', '.join(others)}{' and ' if others else ''}{last}{instead}."]
+    if loss.owned:
+        hints.append(loss.told())
+    if sweep and loss.policies:
+        hints.append(f"{SWEEP} also deletes policies: {listed(loss.policies, len(loss.policies))}.")
+    return " ".join(hints)
 
 
 def _counted(count: int, noun: str) -> str:

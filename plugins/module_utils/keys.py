@@ -28,8 +28,11 @@ LONGEST_KEY = 65536
 #: Bytes of a key that the module makes.
 NEW_KEY = 32
 
-#: The one line that is missing where a key is needed and there is none.
-EXAMPLE = "fingerprint_key: \"{{ lookup('ansible.builtin.password', inventory_dir ~ '/fingerprint_key', length=40) }}\""
+#: The one line that is missing where a key is needed and there is none. Every play has a playbook_dir.
+EXAMPLE = (
+    "fingerprint_key: "
+    "\"{{ lookup('ansible.builtin.password', playbook_dir ~ '/secrets/fingerprint-key length=40') }}\""
+)
 
 
 @dataclass(frozen=True)

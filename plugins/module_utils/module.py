@@ -44,6 +44,9 @@ _MOST_DIGITS = 30
 #: How many keys of a dict the invocation shows.
 _MOST_NAMES = 100
 
+#: A variable that got lost must not look like a database without drift.
+NOTHING = "nothing is declared, in no section and in no file of the manifest: this run looks after nothing"
+
 #: Options that hold a secret, or may hold one when they are given as text.
 _WITH_SECRETS = frozenset({"login_password", "fingerprint_key", "passwords", "connect_params"})
 
@@ -243,7 +246,9 @@ class Module(AnsibleModule):  # type: ignore[misc]
         found = sorted(secret for secret in self.no_log_values if secret in own and self._known(secret))
         for secret in found:
             self.no_log_values.discard(secret)
-        names = {self.secrets.owner(secret) for secret in found} - {NOBODY}
+        # What a problem is about is wrong anyway: no second story about it.
+        told = {problem["path"] for problem in result.get("problems", ())}
+        names = {self.secrets.owner(secret) for secret in found} - {NOBODY, *told}
         owners = sorted(name or "a secret" for name in names)
         if owners:
             shown = ", ".join(owners[:3]) + (f" and {len(owners) - 3} more" if len(owners) > 3 else "")
@@ -376,6 +381,19 @@ def _out_of_range(params: Mapping[str, Any]) -> List[Problem]:
     return problems
 
 
+def _not_approved(params: Mapping[str, Any], check_mode: bool) -> List[Problem]:
+    """What is wrong with a run that would apply what nobody has approved. Only the module itself knows its check mode."""
+    if check_mode or not params["require_digest"] or params["expected_digest"] is not None:
+        return []
+    return [
+        Problem(
+            path="expected_digest",
+            message="is not given, require_digest is true, and the run is not in check mode: nobody approved a plan",
+            hint="Make a plan in check mode, look at it, and give its plan_digest.",
+        )
+    ]
+
+
 def _password_options(params: Mapping[str, Any], key: Key) -> PasswordOptions:
     return PasswordOptions(
         update=params["update_password"],
@@ -412,7 +430,7 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
     mistyped = {problem.path for problem in wrong}
     file = None if "fingerprint_key_file" in mistyped else params["fingerprint_key_file"]
     key, problems = key_of(module.raw, file, os.environ)
-    wrong += [*problems, *_out_of_range(params)]
+    wrong += [*problems, *_out_of_range(params), *_not_approved(params, module.check_mode)]
     files = {name: None if name in mistyped else params[name] for name in ("plan_file", "undo_file", "report_file")}
     others = ("fingerprint_key_file", "ssl_key", "ssl_cert", "ca_cert")
     given = [(name, None if name in mistyped else params[name]) for name in others]
@@ -476,6 +494,8 @@ def _role_reconcile(module: Module, signals: Signals) -> Dict[str, Any]:
 
     for text in (*warnings_of(run, where), *(f"{where}: {text}" for text in key.warnings)):
         module.warn(text)
+    if policy.empty:
+        module.warn(f"{where}: {NOTHING}")
     result = result_of(run, options, facts=params["facts"], diff=module._diff)
     result["check_mode"] = module.check_mode
     module.vouch(lambda: leaves({name: result[name] for name in ("plan_digest", "server")}))

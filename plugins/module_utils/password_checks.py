@@ -28,12 +28,13 @@ def key_problem(policy: Policy, options: PasswordOptions, *, readable: bool) -> 
     if not named:
         return None
     name, password = named[0]
-    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    who, them = f"role {name} has a password", "it"
+    if len(named) > 1:
+        who, them = f"role {name} and {len(named) - 1} more have passwords", "them"
     return Problem(
         path=password.source,
         role=name,
-        message=f"role {name}{more} has a password, and update_password: {options.update} needs a fingerprint key to "
-        "know it again",
+        message=f"{who}, and update_password: {options.update} needs a fingerprint key to know {them} again",
         hint=f"Add one, for example: {EXAMPLE}",
         code="fingerprint_key_missing",
     )

@@ -188,6 +188,16 @@ class Policy:
     #: Every role that the manifest names anywhere, with the first place that does.
     named_roles: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def empty(self) -> bool:
+        """Whether it wants nothing. Patterns of what to leave alone and names of other runs' roles are no wish."""
+        wishes = (
+            *(self.roles, self.edges, self.stanzas, self.exclusive, self.member_of, self.schemas, self.rules),
+            *(self.default_rules, self.named_owners, self.retirements, self.scope_roles, self.scope_schemas),
+            self.databases,
+        )
+        return not any(wishes)
+
 
 def manifest_to_policy(raw: Mapping[str, Any], secrets: Optional[Secrets] = None, check: bool = False) -> Policy:
     """The policy that the module's raw arguments describe. Raises ManifestInvalid with everything that is wrong.

@@ -148,6 +148,13 @@ yaml:
     - The same as YAML text, in a fixed order, with every name quoted. The same catalog makes the same text, byte by byte.
   returned: success
   type: str
+left_out:
+  description:
+    - What RV(not_exported) has, for people. For each reason one text with up to five names and how many more there are.
+  returned: success
+  type: list
+  elements: str
+  sample: ["password: role app, role batch", "name: schema legacy"]
 not_exported:
   description: What the manifest does not hold, in a stable order.
   returned: success

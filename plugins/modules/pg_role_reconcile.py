@@ -544,7 +544,8 @@ options:
   manifest_contents:
     description:
       - Files that are not where the module runs, each path with the file's content as M(ansible.builtin.slurp) returns
-        it. The role P(pg_access.reconcile.reconcile#role) hands over files of other tools in this way.
+        it. The role P(pg_access.reconcile.reconcile#role) hands over files of other tools in this way, and native ones that it
+        must not template.
       - They are read as those in O(manifest_files) are, and composed with the sections that are given as options. A file
         that a bundle among them names is only read as a part of it. Not together with O(manifest_files).
       - 'In effect when omitted: the sections are given as options.'
@@ -652,6 +653,12 @@ options:
         empty text is an error.
       - 'In effect when omitted: any plan.'
     type: str
+  require_digest:
+    description:
+      - Whether a run that is not in check mode fails where there is no O(expected_digest), so that nothing is applied that
+        nobody has approved. What counts is the check mode of the task itself, whatever the command line says.
+    type: bool
+    default: false
   lock_timeout:
     description:
       - Seconds to wait until no other run of this collection is at work in the database. A single statement waits at most
@@ -874,6 +881,14 @@ suppressed_revoke_count:
   returned: success
   type: int
   sample: 52
+unneeded_overrides:
+  description:
+    - Roles with C(privilege_reconciliation=additive) that hold no undeclared privilege in this database. The override can be
+      removed where that is so in all databases of the manifest.
+  returned: success
+  type: list
+  elements: str
+  sample: [batch]
 withheld:
   description: Everything else that was different and was not done.
   returned: success

@@ -59,6 +59,19 @@ def lines_of(result: Mapping[str, Any], previous: Any = None) -> List[str]:
     return lines
 
 
+def lines_of_all(results: Sequence[Mapping[str, Any]], previous: Any = None) -> List[str]:
+    """The summary of all databases' runs. An override stands once for all of them, so they have to agree about it."""
+    lines = [line for result in results for line in lines_of(result, previous=previous)]
+    if len(results) > 1:
+        agreed = set.intersection(*(set(result["unneeded_overrides"]) for result in results))
+        lines += _few(
+            [f"override: {name} keeps nothing in any of these databases: its privilege_reconciliation: additive can be removed"
+                for name in sorted(agreed)],
+            "override",
+        )
+    return lines
+
+
 def _counts(summary: Mapping[str, Any]) -> str:
     words = {"owner_changed": "moved"}
     sections = (

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -47,11 +48,14 @@ class Template:
     variables: Mapping[str, Any] = field(default_factory=dict)
     #: Those of the launch: survey, workflow, artifacts.
     launched: Mapping[str, Any] = field(default_factory=dict)
+    #: The task at which it starts.
+    start_at: str = ""
 
     @property
     def command_line(self) -> str:
         words = ["--check"] * self.check + ["--ask-vault-pass"] * bool(self.vault_password) + ["--diff"]
-        return " ".join([*words, *(["-" + "v" * self.verbosity] if self.verbosity else [])])
+        said = " ".join([*words, *(["-" + "v" * self.verbosity] if self.verbosity else [])])
+        return f"{said} --start-at-task {shlex.quote(self.start_at)}" if self.start_at else said
 
     @property
     def passwords(self) -> dict[str, str]:

@@ -53,14 +53,18 @@ def test_drp_01_what_it_has_elsewhere_is_named_before_anything_is_reassigned(
     failed = old.fails(retire(**options), "drop_blocked", f"5 objects in database {elsewhere}", *words)
     (problem,) = failed.problems
     assert (problem["role"], problem["object"], problem["path"]) == ("old", elsewhere, "retirements[0]")
-    assert problem["hint"] == "Retire the role with all_databases: true and drop_owned: true, or empty it there first."
+    hint = "Retire the role with all_databases: true, reassign_owned_to and drop_owned: true, or empty it there first."
+    if "reassign_owned_to" not in options:
+        lost = f"2 objects in database {elsewhere}"
+        hint += f" Without reassign_owned_to, drop_owned: true would destroy what it owns: {lost}."
+    assert problem["hint"] == hint
 
 
 def test_drp_01_an_heir_alone_is_enough_where_it_only_owns(old: Database) -> None:
     name = old.cluster.create_database()
     old.connect(dbname=name).execute("CREATE SCHEMA s AUTHORIZATION old")
     failed = old.fails(retire(), "drop_blocked", f"1 object in database {name}: owner of objects 1")
-    assert "all_databases: true and reassign_owned_to or drop_owned: true" in failed.problems[0]["hint"]
+    assert "all_databases: true and reassign_owned_to, or empty it there first. " in failed.problems[0]["hint"]
 
 
 def test_drp_01_a_database_that_allows_no_connections_is_named(old: Database, elsewhere: str) -> None:

@@ -20,7 +20,7 @@ MODULE = Path(__file__).resolve().parents[2] / "plugins/modules/pg_role_reconcil
 OURS_NOT = {"msg", "failed", "invocation", "warnings", "exception", "deprecations"}
 
 SUCCESS = {"changed", "sql", "suppressed_revokes", "suppressed_revoke_count", "withheld", "summary", "plan_digest"}
-SUCCESS |= {"affected_roles", "check_mode", "server", "timings", "diff", "explain", "ansible_facts"}
+SUCCESS |= {"affected_roles", "unneeded_overrides", "check_mode", "server", "timings", "diff", "explain", "ansible_facts"}
 
 MANIFEST = """
 schemas: [{name: s, owner: app_owner}]

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import socket
 import struct
 import threading
@@ -41,6 +43,69 @@ def test_a_port_where_no_server_is(db: Database) -> None:
 
 def test_a_host_that_nobody_knows(db: Database) -> None:
     db.fails(R, "connection_failed", **tcp(db, login_host="no-such-host.invalid"))
+
+
+#: Options, and what the message says about the cause, after libpq's own words.
+CAUSES: dict[str, tuple[dict[str, object], str]] = {
+    "refused": (
+        {"login_port": 1},
+        "Connection refused. Is the server running on that host and accepting TCP/IP connections? The machine is there and no "
+        "server listens: check login_host, login_port and that the server is running (AWX's credential: Host and Port).",
+    ),
+    "host": (
+        {"login_host": "no-such-host.invalid"},
+        ". Check login_host: nobody knows that name where the module runs (AWX's credential: Host).",
+    ),
+    "socket": (
+        {"login_host": None, "login_unix_socket": "/nonexistent"},
+        "No such file or directory. Is the server running locally and accepting connections on that socket? Without login_host "
+        "the connection goes to a socket on the machine that the module runs on: check login_host, or login_unix_socket and "
+        "login_port, and that the server is running (AWX's credential: Host and Port).",
+    ),
+    "no password": (
+        {"login_password": None},
+        "no password supplied. The server asks for a password, and none was given: give login_password (AWX's credential: "
+        "Password).",
+    ),
+    "wrong password": (
+        {"login_password": "wrong-s3cret"},
+        'password authentication failed for user "postgres". Check login_user and login_password (AWX\'s credential: User and '
+        "Password).",
+    ),
+    "no TLS": (
+        {"ssl_mode": "require"},
+        "server does not support SSL, but SSL was required. The server has no TLS: switch it on there (ssl = on). An ssl_mode "
+        "that does without, such as disable, is for networks that nobody else can listen to (AWX's credential: TLS mode).",
+    ),
+    "TLS mode": ({"connect_params": {"sslmode": "none"}}, ". Check ssl_mode (AWX's credential: TLS mode)."),
+    "port": (
+        {"connect_params": {"port": "abc"}},
+        ". Check login_port, which is a number from 1 to 65535 (AWX's credential: Port).",
+    ),
+    "service": (
+        {"connect_params": {"service": "nowhere"}},
+        ". Check PGSERVICE or connect_params.service, and the service file (PGSERVICEFILE) where the module runs.",
+    ),
+    "database": ({"login_db": "nowhere"}, '"nowhere" does not exist. Check login_db (AWX\'s credential: Database).'),
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_the_advice_fits_the_cause(db: Database, cause: str) -> None:
+    options, end = CAUSES[cause]
+    password = cause in ("no password", "wrong password")
+    result = db.reconcile(R, **tcp(db, **options))
+    assert result.error_code == ("authentication_failed" if password else "connection_failed"), result
+    assert result.msg.startswith("Cannot connect: ") and result.msg.endswith(end), result.msg
+    assert "  " not in result.msg and "?." not in result.msg and ".." not in result.msg
+
+
+def test_the_fields_are_those_of_the_credential() -> None:
+    root = Path(__file__).resolve().parents[2]
+    role = (root / "roles/awx_job_template/vars/main.yml").read_text(encoding="utf-8")
+    spoken = runpy.run_path(str(root / "plugins/module_utils/advice.py"))["FIELDS"]
+    labels = re.findall(r"^ +label: (.+)$", role, re.M)
+    assert set(spoken.values()) <= set(labels)
 
 
 def test_the_right_password(db: Database) -> None:

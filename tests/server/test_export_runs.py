@@ -197,7 +197,18 @@ def test_what_is_returned_is_documented(db: Database, tmp_path: Path, documented
     db.sql("ALTER ROLE app PASSWORD 'x'; CREATE TABLE s.u (a int); REVOKE DELETE ON s.u FROM postgres")
     result = db.run_export(dest=str(tmp_path / "x"), diff=True)
     assert {item["reason"] for item in result["not_exported"]} == {"password", "owner_privileges"}
-    success = {"changed", "manifest", "yaml", "not_exported", "flat_roles", "summary", "server", "diff"}
+    success = {
+        "changed",
+        "manifest",
+        "yaml",
+        "not_exported",
+        "left_out",
+        "flat_roles",
+        "summary",
+        "server",
+        "diff",
+        "file",
+    }
     assert result.keys() - OURS_NOT == success
     compare({name: result[name] for name in success - {"manifest", "diff", "not_exported"}}, documented)
     for item in result["not_exported"]:

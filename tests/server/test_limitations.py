@@ -77,4 +77,4 @@ def test_the_playbook_sees_both_kinds_of_drift(db: Database, folder: Path) -> No
     db.sql("GRANT DELETE ON inventory.b TO app")
     played, _alone = runs()
     assert played.status != 0
-    played.shows('TASK [Nobody holds more or less than declared]\n\nREVOKE DELETE ON TABLE "inventory"."b" FROM "app"')
+    played.shows('TASK [No role holds more or less than declared]\n\nREVOKE DELETE ON TABLE "inventory"."b" FROM "app"')

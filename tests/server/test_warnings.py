@@ -156,3 +156,28 @@ def test_thousands_of_withheld_differences(db: Database) -> None:
     failed = db.reconcile("roles: [{name: r}]\nschemas: [{name: s}]", max_revokes=10)
     assert failed.error_code == "guard"
     assert len(json.dumps(failed)) < LARGEST
+
+
+NOTHING = "nothing is declared, in no section and in no file of the manifest: this run looks after nothing"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "told"),
+    [
+        (None, True),
+        ({"roles": []}, True),
+        ({"roles": None, "grants": [], "scope": {}}, True),
+        ({"scope": {"ignore_roles": ["x_*"]}, "assume_roles": ["other"]}, True),
+        ({"role_pattern": "{schema}_{profile}", "profiles": {"read": {}}}, True),
+        ({"scope": {"schemas": ["no_such_*"]}}, False),
+        ({"schemas": [{"name": "s"}]}, False),
+        ({"retirements": [{"role": "gone"}]}, False),
+    ],
+)
+def test_a_run_for_nothing_says_so(db: Database, manifest: dict[str, Any] | None, told: bool) -> None:
+    db.sql("CREATE SCHEMA s")
+    for check in (True, False):
+        result = db.reconcile(manifest, check=check)
+        assert not result.failed and not result.changed, result
+        assert [text for text in result.get("warnings", []) if text.endswith(NOTHING)] == result.get("warnings", [])
+        assert bool(result.get("warnings")) == told

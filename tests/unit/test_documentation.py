@@ -140,11 +140,11 @@ def test_the_role_has_every_option_of_the_module() -> None:
     """Each option is a variable, or a key of ``reconcile_connection`` or ``reconcile_manifest``; and is passed on."""
     specs = yaml.safe_load((ROOT / "roles/reconcile/meta/argument_specs.yml").read_text(encoding="utf-8"))
     variables = set(specs["argument_specs"]["main"]["options"])
-    spelled = {"reconciliation_mode": "mode", "report_file": "report"}
+    spelled = {"reconciliation_mode": "mode", "report_file": "report", "require_digest": "require_approval"}
     # The role itself makes manifest_contents of files of other tools.
     options = {name for name in [*MANIFEST_OPTIONS, *RUN_OPTIONS] if name not in SECTIONS} - {"manifest_contents"}
     wanted = {name: f"reconcile_{spelled.get(name, name)}" for name in options}
-    own = {"connection", "database", "databases", "manifest", "approved", "require_approval", "previous"}
+    own = {"connection", "database", "databases", "manifest", "approved", "previous"}
     assert set(wanted.values()) - variables == set()
     assert variables - set(wanted.values()) <= {f"reconcile_{name}" for name in own}
     texts = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "roles/reconcile").glob("[tv]*/*.yml"))

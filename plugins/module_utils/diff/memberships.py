@@ -39,10 +39,20 @@ def option_problems(policy: Policy, state: State) -> List[Problem]:
         member = state.roles[oid] if oid is not None else Role(0, edge.member)
         if edge.set is False:
             message = "set: false needs PostgreSQL 16; before it every membership allows SET ROLE"
+            hint = (
+                "No option or attribute keeps a member from SET ROLE here: leave the option out if "
+                f"{edge.member} may do that, else the membership."
+            )
         elif edge.inherit is not None and edge.inherit != member.inherit:
+            wanted, own = str(edge.inherit).lower(), str(member.inherit).lower()
             message = (
-                f"inherit: {str(edge.inherit).lower()} contradicts the role's own inherit: "
-                f"{str(member.inherit).lower()}, which is what counts before PostgreSQL 16"
+                f"inherit: {wanted} contradicts the role's own inherit: {own}, "
+                "which is what counts before PostgreSQL 16"
+            )
+            does = "inherits" if member.inherit else "does not inherit"
+            hint = (
+                f"Give the role {edge.member} inherit: {wanted}, which counts for all its memberships; or leave the "
+                f"option out: {edge.member} {does}."
             )
         else:
             continue
@@ -51,7 +61,7 @@ def option_problems(policy: Policy, state: State) -> List[Problem]:
                 path=edge.source,
                 role=edge.member,
                 message=f'membership of "{edge.member}" in "{edge.group}": {message}',
-                hint="Leave the option out, or change the attribute of the role.",
+                hint=hint,
                 code="unsupported_version",
             )
         )

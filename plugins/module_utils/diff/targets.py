@@ -125,10 +125,14 @@ def too_new(
     if not late:
         return None
     since = KINDS[kind].privileges[late[0]]
+    rest = privileges - frozenset(late)
+    hint = "Leave it out for this server" if rest else "Leave this rule out for this server"
+    if rest == KINDS[kind].privileges_on(version):
+        hint += ", or write ALL, which means the rest of the rule here"  # else ALL would give more than was asked for
     return Problem(
         path=f"{source}.privileges",
         message=f"{late[0]} needs PostgreSQL {since}; this server is {version}",
-        hint="Leave it out, or write ALL, which means what the server has.",
+        hint=f"{hint}.",
         code="unsupported_version",
     )
 

@@ -30,6 +30,7 @@ from .extras import Choice
 from .flat import flat_manifest
 from .model import Flat
 from .names import matches
+from .notes import left_out, notes
 from .options import EXPORT_OPTIONS
 from .reading import prove, read
 from .roles import counts
@@ -111,6 +112,8 @@ def _role_export(module: ExportModule, signals: Signals) -> Dict[str, Any]:
     finally:
         connection.close()
     signals.ignore()
+    for text in notes(flat):
+        module.warn(f"{module.where}{text}")
     result = _result(state, flat, manifest, flat_roles)
     module.vouch(lambda: leaves(result))
     if dest:
@@ -166,6 +169,7 @@ def _result(state: State, flat: Flat, manifest: Dict[str, Any], flat_roles: List
         "manifest": manifest,
         "yaml": to_yaml(manifest),
         "not_exported": [_readable(item._asdict()) for item in flat.skipped],
+        "left_out": [readable(text) for text in left_out(flat.skipped)],
         "flat_roles": flat_roles,
         "summary": {**counts(manifest), "not_exported": len(flat.skipped)},
         "server": server_of(state),

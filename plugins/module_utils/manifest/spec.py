@@ -944,6 +944,14 @@ RUN_OPTIONS: Options = {
             " passes. An empty text is an error.",
         ],
     },
+    "require_digest": {
+        "type": "bool",
+        "default": False,
+        "description": [
+            "Whether a run that is not in check mode fails where there is no O(expected_digest), so that nothing is applied"
+            " that nobody has approved. What counts is the check mode of the task itself, whatever the command line says.",
+        ],
+    },
     "lock_timeout": {
         "type": "int",
         "default": 30,

@@ -145,10 +145,11 @@ def warnings_of(run: Run, where: str) -> List[str]:
         texts.append(kept_warning(counts))
     texts += few(
         [
-            f"role {name} holds no undeclared privilege any more: its privilege_reconciliation: additive can be removed"
+            f"role {name} holds no undeclared privilege in this database any more: its privilege_reconciliation: additive can"
+            " be removed where no other database needs it"
             for name in run.plan.ready
         ],
-        "roles hold no undeclared privilege any more",
+        "roles hold no undeclared privilege in this database any more",
     )
     return [f"{where}: {text}" for text in texts]
 
@@ -203,6 +204,7 @@ def _common(run: Run, options: Options) -> Dict[str, Any]:
     return {
         "changed": bool(run.sql),
         "suppressed_revoke_count": sum(counted["suppressed_revokes"].values()),
+        "unneeded_overrides": list(run.plan.ready),
         "affected_roles": affected,
         "summary": counted,
         "plan_digest": digest(run.server, options, run.sql),
@@ -262,7 +264,7 @@ def _cut(result: Dict[str, Any], largest: int) -> Mapping[str, List[str]]:
     Returns what is left of ``summary.managed``, whose last key then counts what was left out.
     """
     managed = dict(result["summary"]["managed"])
-    named = ("sql", "suppressed_revokes", "withheld", "affected_roles", "explain", "diff")
+    named = ("sql", "suppressed_revokes", "unneeded_overrides", "withheld", "affected_roles", "explain", "diff")
     lists = {name: result[name] for name in named if name in result}
     lists["managed"] = list(managed.items())
     empty: Dict[str, List[Any]] = {name: [] for name in lists}

@@ -48,6 +48,7 @@ def main() -> None:
         made.write("secrets.json", json.dumps(dict(zip(("app_password", "reader_password", "key"), told))))
         in_one_call(made, told)
         what_each_keeps(made)
+        an_override_goes_when_all_agree(made)
         nothing_where_one_would_fail(made)
         what_was_applied(made)
         what_cannot_be_planned(made)
@@ -103,6 +104,22 @@ def what_each_keeps(made: Bench) -> None:
         (False,)
     ]
     say("each database has what its manifest says")
+
+
+def an_override_goes_when_all_agree(made: Bench) -> None:
+    """hr has nothing of the login any more, the others do; then nobody has."""
+    here, all_of_them = "in this database any more", "keeps nothing in any of these databases"
+    planned = play(made, "--check")
+    assert planned.results["hr"]["unneeded_overrides"] == ["pgloader_pg"], planned.results["hr"]
+    assert planned.results["shop"]["unneeded_overrides"] == []
+    assert here in " ".join(planned.output.split()) and all_of_them not in planned.output
+    for name in DATABASES:
+        made.sql("REVOKE ALL ON stock.items FROM pgloader_pg", database=name)
+    for run in (play(made), play(made)):
+        assert f"override: pgloader_pg {all_of_them}" in run.output, run.output[-3000:]
+        assert not any(run.results[name]["changed"] for name in DATABASES)
+    for name in DATABASES:
+        made.sql("GRANT SELECT, DELETE ON stock.items TO pgloader_pg", database=name)
 
 
 def nothing_where_one_would_fail(made: Bench) -> None:

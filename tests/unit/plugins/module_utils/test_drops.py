@@ -279,15 +279,39 @@ def test_other_databases_need_their_own_statements() -> None:
     closed = replace(state, belongings=replace(state.belongings, closed=frozenset({"b"})))
     (shut,) = drop_problems([*sweeps, *going(world, "old")], closed)
     assert "database b, which allows no connections" in shut.message
+    assert shut.hint is not None
+    assert "all_databases: true, reassign_owned_to and drop_owned: true. Without" in shut.hint
+
+
+def test_a_hint_names_so_many_of_what_would_be_destroyed_and_no_schema_that_moves() -> None:
+    world = World()
+    world.role("old")
+    world.role("own")
+    many = tie(world, "o", "pg_class", *range(1, 25))
+    schemas = tie(world, "o", "pg_namespace", 30, 31)
+    state = with_(world.state, ties=(many, schemas, tie(world, "o", "pg_class", 40, database="b")))
+    moves = AlterSchemaOwner(30, "s", world.ref("own"), world.ref("old"), "schemas[0]")
+    here, there = drop_problems([moves, *going(world, "old")], state)
+    for problem in (here, there):
+        assert problem.hint is not None
+        assert problem.hint.endswith("thing 20, 5 more, 1 object in database b.")
+        assert "thing 30" not in problem.hint
+
+
+LOST = " Without reassign_owned_to, drop_owned: true would destroy what it owns: thing 1."
 
 
 @pytest.mark.parametrize(
     ("ties", "hint"),
     [
-        ([("o", "pg_class")], "Retire the role with reassign_owned_to or drop_owned: true."),
-        ([("o", "pg_class"), ("r", "pg_policy")], "Retire the role with drop_owned: true."),
+        ([("o", "pg_class")], f"Retire the role with reassign_owned_to.{LOST}"),
+        (
+            [("o", "pg_class"), ("r", "pg_policy")],
+            f"Retire the role with reassign_owned_to and drop_owned: true.{LOST}",
+        ),
         ([("o", "pg_database")], "Retire the role with reassign_owned_to."),
-        ([("o", "pg_class"), ("o", "pg_database")], "Retire the role with reassign_owned_to."),
+        ([("r", "pg_policy")], "Retire the role with drop_owned: true."),
+        ([("o", "pg_class"), ("o", "pg_database")], f"Retire the role with reassign_owned_to.{LOST}"),
         ([("r", "pg_policy"), ("o", "pg_database")], "Retire the role with reassign_owned_to and drop_owned: true."),
     ],
 )

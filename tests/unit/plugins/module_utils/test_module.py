@@ -676,6 +676,21 @@ def test_a_wrong_key_is_told_together_with_what_is_wrong_in_the_manifest(call: C
     assert server.settings == []
 
 
+@pytest.mark.parametrize("place", ["fingerprint_key", KEY_VARIABLE])
+def test_a_key_that_is_a_word_of_the_result_is_one_mistake(
+    call: Caller, server: Server, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    arguments = {**app(), "fingerprint_key": "short" if place == "fingerprint_key" else None}
+    if place == KEY_VARIABLE:
+        monkeypatch.setenv(KEY_VARIABLE, "short")
+    found = call(arguments)
+    assert [problem["path"] for problem in found.result["problems"]] == [place]
+    assert found.warnings == []
+    # Another secret that occurs there is still told.
+    (warning,) = call({**arguments, "login_password": "bytes"}).warnings
+    assert warning.startswith("login_password occurs in what")
+
+
 def test_options_that_only_sound_secret_are_shown_and_the_secret_ones_are_not() -> None:
     spec = {**connections.CONNECTION_OPTIONS, **argument_spec()}
     for name in ("update_password", "fingerprint_key_file", "ssl_key"):

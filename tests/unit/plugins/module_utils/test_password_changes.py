@@ -413,10 +413,12 @@ def test_the_problem_of_a_missing_key_counts_the_roles() -> None:
     policy = manifest_to_policy({"roles": [{**APP, "name": name} for name in "abc"]}, Secrets())
     found = key_problem(policy, PasswordOptions(), readable=False)
     assert found is not None
-    assert found.message.startswith("role a and 2 more has a password")
+    assert found.message.startswith("role a and 2 more have passwords, and")
+    assert found.message.endswith("to know them again")
     alone = key_problem(Case().policy, PasswordOptions(), readable=False)
     assert alone is not None
-    assert alone.message.startswith("role app has a password")
+    assert alone.message.startswith("role app has a password, and")
+    assert alone.message.endswith("to know it again")
 
 
 def test_without_passwords_no_key_is_missed() -> None:

@@ -417,8 +417,14 @@ def test_warnings_say_where_they_come_from() -> None:
     assert warnings_of(replace(run_of(plan), warnings=("first",)), "app@db:5432") == [
         "app@db:5432: first",
         "app@db:5432: 1 role keeps 1 undeclared privilege: a 1",
-        "app@db:5432: role b holds no undeclared privilege any more: its privilege_reconciliation: additive can be removed",
+        "app@db:5432: role b holds no undeclared privilege in this database any more: its privilege_reconciliation: additive"
+        " can be removed where no other database needs it",
     ]
+
+
+def test_whose_override_is_not_needed_here_is_in_the_result() -> None:
+    result = result_of(run_of(Plan(ready=("b",))), Options(), facts=False, diff=False)
+    assert (result["changed"], result["unneeded_overrides"]) == (False, ["b"])
 
 
 def test_suppression_alone_changes_nothing() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 import pytest
-from ansible_collections.pg_access.reconcile.plugins.plugin_utils.summary import MOST, lines_of
+from ansible_collections.pg_access.reconcile.plugins.plugin_utils.summary import MOST, lines_of, lines_of_all
 
 COUNTS: Dict[str, Dict[str, int]] = {
     "roles": {"created": 0, "altered": 0, "dropped": 0},
@@ -142,3 +142,14 @@ def test_it_stays_readable_however_many_there_are() -> None:
         "gain: 7 more roles",
         "the result was too large, so lists in it are shortened; counts are exact",
     ]
+
+
+def test_an_override_can_go_when_all_databases_agree() -> None:
+    everywhere, here = [result([], {}, unneeded_overrides=names) for names in (["batch", "loader"], ["batch"])]
+    said = "override: batch keeps nothing in any of these databases: its privilege_reconciliation: additive can be removed"
+    none = result([], {"loader": 1, "batch": 2}, unneeded_overrides=[])
+    assert lines_of_all([everywhere, here]) == ["shop: nothing to do", "shop: nothing to do", said]
+    assert not [line for line in lines_of_all([everywhere, here, none]) if line.startswith("override")]
+    # The module's own warning says it of a single one.
+    assert lines_of_all([everywhere]) == lines_of(everywhere)
+    assert lines_of_all([]) == []

@@ -80,15 +80,18 @@ def judge(
 def _unspeakable(changes: Iterable[Change]) -> List[Problem]:
     """Names that are not UTF-8, which databases of other encodings leave in a cluster: no statement spells them."""
     names: Set[str] = set()
+    seen: Set[int] = set()  # many grantees are given the same objects
     for change in changes:
         if isinstance(change, SetConfig):
             names.add(change.name)
         for value in vars(change).values():
-            if isinstance(value, RoleRef):
+            sort = type(value)
+            if sort is RoleRef:
                 names.add(value.name)
-            elif isinstance(value, Target):
-                names.add(value.schema or "")
+            elif sort is Target and id(value.objects) not in seen:
+                seen.add(id(value.objects))
                 names.update(item.name for item in value.objects)
+                names.add(value.schema or "")
     problems: List[Problem] = []
     for name in sorted(names):
         try:

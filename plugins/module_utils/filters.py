@@ -258,11 +258,13 @@ def apply_filters(changes: Iterable[Change], context: Context) -> Tuple[List[Cha
     for change in changes:
         if names_ignored_role(change, context):
             continue
-        reason = next(filter(None, (check(change, context) for check in FILTERS)), None)
-        if reason is None:
-            kept.append(change)
+        for check in FILTERS:
+            reason = check(change, context)
+            if reason is not None:
+                withheld.append(Withheld(change, reason))
+                break
         else:
-            withheld.append(Withheld(change, reason))
+            kept.append(change)
     return kept, withheld
 
 

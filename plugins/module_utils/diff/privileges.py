@@ -287,7 +287,7 @@ def _differences(
             part = frozenset(p for p in option if (p in held) is upgrade)
             if part:
                 yield _Difference(grantee, part, None, True, upgrade=upgrade, rules=wanted.behind(part))
-        if owner:
+        if owner or not held:
             continue
         may: Dict[str, bool] = {}
         for by in allowed:

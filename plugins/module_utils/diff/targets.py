@@ -41,6 +41,7 @@ class Wanted:
     absent: Set[str] = field(default_factory=set)
     option: Set[str] = field(default_factory=set)
     rules: Dict[str, List[str]] = field(default_factory=dict, compare=False)
+    _behind: Dict[FrozenSet[str], Tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def over(self, weaker: Wanted) -> Wanted:
         """This one's rules, with the weaker ones where this says nothing: a named rule beats a wildcard."""
@@ -54,6 +55,7 @@ class Wanted:
     def add(self, privileges: FrozenSet[str], source: str, *, present: bool, option: bool) -> None:
         """Add what one rule says."""
         (self.present if present else self.absent).update(privileges)
+        self._behind.clear()
         if option:
             self.option.update(privileges)
         for privilege in privileges:
@@ -61,7 +63,15 @@ class Wanted:
 
     def behind(self, privileges: Iterable[str]) -> Tuple[str, ...]:
         """The rules that speak of these privileges, each once."""
-        return tuple(dict.fromkeys(rule for name in sorted(privileges) for rule in self.rules.get(name, ())))
+        if not self.rules:
+            return ()
+        key = frozenset(privileges)
+        found = self._behind.get(key)
+        if found is None:
+            # A wildcard is asked for each group of objects that it reaches.
+            found = tuple(dict.fromkeys(rule for name in sorted(key) for rule in self.rules.get(name, ())))
+            self._behind[key] = found
+        return found
 
 
 Grantees = Dict[int, Wanted]

@@ -71,16 +71,18 @@ def access_of(run: Run, options: Options, policy: Policy, *, check_mode: bool, w
     if survey is None:
         raise ValueError("the run has no survey")
     held, number = _held(survey.held)
+    kept, withheld = suppressed_items(plan.suppressed, brief=True), withheld_items(plan.withheld, brief=True)
     lists: Dict[str, List[Any]] = {
         "held": held,
         "ways": [list(way) for way in _ways(survey.ways)],
         "memberships": [list(edge) for edge in survey.edges],
         "statements": _statements(run),
-        "kept": [_plain(item) for item in suppressed_items(plan.suppressed, brief=True)],
-        "withheld": [_plain(item) for item in withheld_items(plan.withheld, brief=True)],
+        "kept": [_plain(item) for item in kept.first(MOST["kept"])],
+        "withheld": [_plain(item) for item in withheld.first(MOST["withheld"])],
     }
     counts = {name: len(items) + survey.left_out.get(name, 0) for name, items in lists.items()}
     counts["held"] += number - len(held)
+    counts.update(kept=len(kept), withheld=len(withheld))
     return {
         "format": FORMAT,
         "where": where,

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
 
 from ..changes import (
     AddMember,
@@ -39,6 +39,9 @@ from ..state import State
 
 #: The most characters that Ansible and the address put around a warning.
 WARNED = 400
+
+#: The least characters of an item in these lists: its keys alone have as many.
+SHORTEST = {"suppressed_revokes": 140, "withheld": 90}
 
 
 def suppressed_counts(changes: Iterable[Union[Revoke, RevokeDefault]]) -> Dict[str, int]:
@@ -163,28 +166,23 @@ def kept_warning(counts: Dict[str, int], most: int = 5) -> str:
 
 def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[str, Any]:
     """The module's result. Lists that would make it too large are shortened; counts and digest stay exact."""
-    result = _result(run, options, run.sql, brief=False)
+    common = _common(run, options)
     if diff:
         from .difftext import diff_of
 
-        result["diff"] = diff_of(run.plan, run.server.database)
+        common["diff"] = diff_of(run.plan, run.server.database)
     # Ansible puts the warnings into the result, each with some words of its own.
     largest = LARGEST - sum(len(text) + WARNED for text in warnings_of(run, ""))
-    if size(result) > largest:
-        from ..statements.order import statements
-        from ..statements.privileges import inventory_of
-
-        sql = statements(
-            run.plan.changes,
-            inventory_of(run.state),
-            run.server.version,
-            session_role=run.session_role,
-            brief=True,
-        )
-        shown = _result(run, options, sql, brief=True)
-        shown["diff"] = result.get("diff", [])
-        shown["summary"]["managed"] = _cut(shown, largest)
-        result = {**shown, "plan_digest": result["plan_digest"], "truncated": True}
+    result: Optional[Dict[str, Any]] = None
+    if not _surely_too_large(run, largest):
+        result = {**common, **_lists(run, run.sql, brief=False)}
+    if result is None or size(result) > largest:
+        # What earlier tries committed in other databases stands before it.
+        before = run.sql[: len(run.sql) - len(run.behind)]
+        sql = (*before, *(statement.brief for statement in run.behind))
+        result = {**common, "diff": common.get("diff", []), **_lists(run, sql, brief=True, largest=largest)}
+        result["summary"]["managed"] = _cut(result, largest)
+        result["truncated"] = True
         if not diff:
             del result["diff"]
     if facts:
@@ -195,41 +193,62 @@ def result_of(run: Run, options: Options, *, facts: bool, diff: bool) -> Dict[st
     return result
 
 
-def _result(run: Run, options: Options, sql: Iterable[str], *, brief: bool) -> Dict[str, Any]:
-    plan, server = run.plan, run.server
-    counted = summary(plan)
-    suppressed: List[Dict[str, Any]] = []
-    withheld: List[Dict[str, Any]] = []
+def _common(run: Run, options: Options) -> Dict[str, Any]:
+    """What is the same however much the lists have to be shortened."""
+    counted = summary(run.plan)
+    affected: List[Dict[str, Any]] = []
+    if run.plan.changes:
+        from .affected import affected_roles
+
+        affected = affected_roles(run.plan.changes)
+    return {
+        "changed": bool(run.sql),
+        "suppressed_revoke_count": sum(counted["suppressed_revokes"].values()),
+        "unneeded_overrides": list(run.plan.ready),
+        "affected_roles": affected,
+        "summary": counted,
+        "plan_digest": digest(run.server, options, run.sql),
+        "server": server_of(run.state),
+        "timings": dict(run.timings),
+    }
+
+
+def _surely_too_large(run: Run, largest: int) -> bool:
+    """Whether the lists are too large even if each of their items were as short as can be: then nobody need make all of
+    them just to see that.
+    """
+    plan = run.plan
+    least = sum(map(len, run.sql))
+    if plan.suppressed or plan.withheld:
+        from .items import count_suppressed, count_withheld
+
+        least += SHORTEST["suppressed_revokes"] * count_suppressed(plan.suppressed)
+        least += SHORTEST["withheld"] * count_withheld(plan.withheld)
+    return 2 * least > largest
+
+
+def _lists(run: Run, sql: Iterable[str], *, brief: bool, largest: Optional[int] = None) -> Dict[str, Any]:
+    """``largest``: make no more than what could fit into so many characters."""
+    plan = run.plan
+    lists: Dict[str, Any] = {}
+    if run.explained is not None:
+        from .explained import explained_items
+
+        lists["explain"] = explained_items(run.explained, brief=brief)
+    lists.update(sql=list(sql), suppressed_revokes=[], withheld=[])
     if plan.suppressed or plan.withheld:
         # Only here, because the items need what composes statements.
         from .items import suppressed_items, withheld_items
 
-        suppressed = suppressed_items(plan.suppressed, brief=brief)
-        withheld = withheld_items(plan.withheld, brief=brief)
-    affected: List[Dict[str, Any]] = []
-    if plan.changes:
-        from .affected import affected_roles
-
-        affected = affected_roles(plan.changes)
-    told: Dict[str, Any] = {}
-    if run.explained is not None:
-        from .explained import explained_items
-
-        told["explain"] = explained_items(run.explained, brief=brief)
-    return {
-        **told,
-        "changed": bool(run.sql),
-        "sql": list(sql),
-        "suppressed_revokes": suppressed,
-        "suppressed_revoke_count": sum(counted["suppressed_revokes"].values()),
-        "unneeded_overrides": list(plan.ready),
-        "withheld": withheld,
-        "affected_roles": affected,
-        "summary": counted,
-        "plan_digest": digest(server, options, run.sql),
-        "server": server_of(run.state),
-        "timings": dict(run.timings),
-    }
+        for name, items in (
+            ("suppressed_revokes", suppressed_items(plan.suppressed, brief=brief)),
+            ("withheld", withheld_items(plan.withheld, brief=brief)),
+        ):
+            number = len(items)
+            while largest is not None and number > 1 and 2 * SHORTEST[name] * number > largest:
+                number //= 2  # as the cut would do, which then need not see what it cuts off
+            lists[name] = items.first(number)
+    return lists
 
 
 def size(result: Mapping[str, Any]) -> int:

@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Tuple
+from functools import lru_cache
+from typing import Any, FrozenSet, Iterable, Tuple
 
 try:
     from psycopg import sql
@@ -37,6 +38,11 @@ def roles(refs: Iterable[RoleRef]) -> Any:
 
 def in_order(privileges: Iterable[str], kind: str) -> Tuple[str, ...]:
     """Privileges in the order in which they are always written."""
+    return _in_order(frozenset(privileges), kind)
+
+
+@lru_cache(maxsize=1000)
+def _in_order(privileges: FrozenSet[str], kind: str) -> Tuple[str, ...]:
     order = list(KINDS[kind].privileges)
     return tuple(sorted(privileges, key=order.index))
 

@@ -11,7 +11,8 @@ Composed with ``psycopg.sql`` only, without a connection, so the same changes al
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Sequence
+from collections import defaultdict
+from typing import Any, Dict, List, Optional, Sequence
 
 from ..changes import (
     AddMember,
@@ -61,10 +62,9 @@ def statements(
     version: int,
     *,
     session_role: Optional[str] = None,
-    brief: bool = False,
 ) -> List[str]:
     """The texts of ``composed_statements``."""
-    composed = composed_statements(changes, inventory, version, session_role=session_role, brief=brief)
+    composed = composed_statements(changes, inventory, version, session_role=session_role)
     return [statement.text for statement in composed]
 
 
@@ -74,9 +74,8 @@ def composed_statements(
     version: int,
     *,
     session_role: Optional[str] = None,
-    brief: bool = False,
 ) -> List[Statement]:
-    """The plan's statements in the order in which they run. ``brief``: to be read only, three names and a count each.
+    """The plan's statements in the order in which they run.
 
     First those of other databases, which are committed before the rest, each with a remark that says where. In every
     database: roles, attributes, settings, comments, passwords (masked), memberships (removals first where an addition
@@ -90,74 +89,77 @@ def composed_statements(
     own = places.pop(None, [])
     return [
         *(
-            Statement(f"{text(in_database(str(database)))} {statement}", behind, database)
+            statement.after(text(in_database(str(database))))._replace(database=database)
             for database, there in places.items()
-            for statement, behind, *_here in _in_one_database(there, {}, version, session_role, brief)
+            for statement in _in_one_database(there, {}, version, session_role)
         ),
-        *_in_one_database(own, inventory, version, session_role, brief),
+        *_in_one_database(own, inventory, version, session_role),
     ]
 
 
 def _in_one_database(
-    changes: Sequence[Change], inventory: Inventory, version: int, session_role: Optional[str], brief: bool
+    changes: Sequence[Change], inventory: Inventory, version: int, session_role: Optional[str]
 ) -> List[Statement]:
-    composer = Privileges(inventory, version, brief)
-    lends = [change for change in changes if isinstance(change, LendUsage)]
-    additions = [change for change in changes if isinstance(change, AddMember)]
-    removals = [change for change in changes if isinstance(change, RemoveMember)]
-    ahead, additions = ahead_of_removals(additions, {change.group.oid for change in removals if change.early})
+    # One look at each change: a plan may have a hundred thousand, and this asks for eighteen sorts of them.
+    of: Dict[type, List[Any]] = defaultdict(list)
+    for change in changes:
+        of[type(change)].append(change)
+    composer = Privileges(inventory, version)
+    lends: List[LendUsage] = of[LendUsage]
+    removals: List[RemoveMember] = of[RemoveMember]
+    ahead, additions = ahead_of_removals(of[AddMember], {change.group.oid for change in removals if change.early})
     back = role_set(session_role)
-    early_grants = composer.batched([change for change in changes if isinstance(change, Grant) and not change.late])
+    early_grants = composer.batched([change for change in of[Grant] if not change.late])
     # Schemas come first, because naming what lies in one takes USAGE. Then the executor's own, so that each other role
     # is set once for them and once for the rest.
     early_grants.sort(
         key=lambda item: (item.batch.keyword != KINDS["schema"].keyword, item.batch.run_as or RoleRef(-1, ""))
     )
-    revokes = composer.batched(
-        [change for change in changes if isinstance(change, Revoke) and not change.covered], inside_first=True
-    )
-    late_grants = composer.batched([change for change in changes if isinstance(change, Grant) and change.late])
-    created = [change for change in changes if isinstance(change, CreateSchema)]
-    moved = [change for change in changes if isinstance(change, AlterSchemaOwner)]
+    revokes = composer.batched([change for change in of[Revoke] if not change.covered], inside_first=True)
+    late_grants = composer.batched([change for change in of[Grant] if change.late])
     return [
-        *(Statement.of(create_role(change), (change,)) for change in changes if isinstance(change, CreateRole)),
-        *alter_roles(change for change in changes if isinstance(change, AlterRole)),
-        *(Statement.of(set_config(change), (change,)) for change in changes if isinstance(change, SetConfig)),
-        *(Statement.of(comment_role(change), (change,)) for change in changes if isinstance(change, CommentRole)),
-        *(
-            Statement.of(part, (change,))
-            for change in changes
-            if isinstance(change, CreateStore)
-            for part in creation(change)
-        ),
-        *(Statement.of(password_statement(change), (change,)) for change in changes if isinstance(change, SetPassword)),
+        *(Statement.of(create_role(change), (change,)) for change in of[CreateRole]),
+        *alter_roles(of[AlterRole]),
+        *(Statement.of(set_config(change), (change,)) for change in of[SetConfig]),
+        *(Statement.of(comment_role(change), (change,)) for change in of[CommentRole]),
+        *(Statement.of(part, (change,)) for change in of[CreateStore] for part in creation(change)),
+        *(Statement.of(password_statement(change), (change,)) for change in of[SetPassword]),
         *add_members(ahead),
         *(Statement.of(remove_member(change), (change,)) for change in early_removals(removals)),
         *add_members(additions),
-        *in_names([(change.run_as, Statement.of(create_schema(change), (change,))) for change in created], back),
-        *in_names([(change.run_as, Statement.of(alter_schema_owner(change), (change,))) for change in moved], back),
+        *in_names(
+            [(change.run_as, Statement.of(create_schema(change), (change,))) for change in of[CreateSchema]], back
+        ),
+        *in_names(
+            [(change.run_as, Statement.of(alter_schema_owner(change), (change,))) for change in of[AlterSchemaOwner]],
+            back,
+        ),
         *sections(early_grants, lends, back),
-        *in_names(alter_defaults([change for change in changes if isinstance(change, GrantDefault)]), back),
-        *in_names(alter_defaults([change for change in changes if isinstance(change, RevokeDefault)]), back),
+        *in_names(alter_defaults(of[GrantDefault]), back),
+        *in_names(alter_defaults(of[RevokeDefault]), back),
         *sections(revokes, lends, back),
         *sections(late_grants, lends, back),
         *(Statement.of(remove_member(change), (change,)) for change in late_removals(removals)),
-        *reassign(change for change in changes if isinstance(change, ReassignOwned)),
+        *reassign(of[ReassignOwned]),
         # One by one: a list of roles fails where one of them granted something to another.
-        *(Statement.of(drop_owned(change), (change,)) for change in changes if isinstance(change, DropOwned)),
-        *drop_roles([change for change in changes if isinstance(change, DropRole)]),
+        *(Statement.of(drop_owned(change), (change,)) for change in of[DropOwned]),
+        *drop_roles(of[DropRole]),
     ]
 
 
 def statement_of(change: Change, *, brief: bool = False) -> str:
-    """The statement that one change would be by itself; empty where no statement can."""
+    """The statement that one change would be by itself; empty where no statement can. ``brief``: to be read only."""
     if isinstance(change, (GrantDefault, RevokeDefault)) and change.kind not in KINDS:
         return ""
     try:
-        (statement, *more) = statements([change], {}, 0, brief=brief)
+        if isinstance(change, (Grant, Revoke)) and change.run_as is None and change.database is None:
+            # Thousands may be asked for, and this is a tenth of the way.
+            composed = [part for item in Privileges({}, 0).batched([change]) for part in item.statements]
+        else:
+            composed = composed_statements([change], {}, 0)
     except UnicodeEncodeError:
         return ""  # the name holds bytes that no statement can spell
-    statement = "; ".join([statement, *more])
+    statement = "; ".join(part.brief if brief else part.text for part in composed)
     if isinstance(change, Revoke) and change.grantor.oid != change.target.owner.oid:
         # An owner's REVOKE does not reach what another grantor gave.
         grantor = text(role(change.grantor))

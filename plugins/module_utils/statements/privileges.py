@@ -136,10 +136,9 @@ def _shared_out(changes: Sequence[Union[Grant, Revoke]], covered: int) -> Tuple[
 class Privileges:
     """GRANT and REVOKE on objects."""
 
-    def __init__(self, inventory: Inventory, version: int, brief: bool) -> None:
+    def __init__(self, inventory: Inventory, version: int) -> None:
         self._inventory = inventory
         self._version = version
-        self._brief = brief
         # Several statements name the same objects, and quoting is what composing spends its time on.
         self._quoted: Dict[Tuple[str, Optional[str], Object], str] = {}
 
@@ -227,17 +226,22 @@ class Privileges:
             named.sort(key=lambda item: item[0].oid)
             for start in range(0, len(named), BATCH):
                 part = named[start : start + BATCH]
-                names = self._names(batch, part)
+                names = self._names(batch, part, len(part))
+                few = self._names(batch, part, SHOWN) if len(part) > SHOWN else None
                 buckets = {id(behind): behind for _item, _schema, behind in part}
                 for privileges, grantees in what:
                     found = [change for behind in buckets.values() for change in behind[privileges]]
-                    composed.append(Statement.of(self._statement(batch, privileges, names, grantees), tuple(found)))
+                    statement = Statement.of(self._statement(batch, privileges, names, grantees), tuple(found))
+                    if few is not None:
+                        shortened = text(self._statement(batch, privileges, few, grantees))
+                        statement = statement._replace(shortened=shortened)
+                    composed.append(statement)
             place = (named[0][0].oid, batch.columns, batch.option, batch.cascade, what)
             yield Composed(batch, schemas, composed, place)
 
-    def _names(self, batch: _Batch, part: Sequence[Tuple[Object, Optional[str], _Behind]]) -> Any:
-        """What a statement names after ON."""
-        shown = part[:SHOWN] if self._brief else part
+    def _names(self, batch: _Batch, part: Sequence[Tuple[Object, Optional[str], _Behind]], most: int) -> Any:
+        """What a statement names after ON: the first ``most`` objects, and how many more."""
+        shown = part[:most]
         names: List[str] = []
         for item, schema, _behind in shown:
             key = (batch.keyword, schema, item)

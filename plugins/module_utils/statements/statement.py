@@ -31,13 +31,24 @@ class Statement(NamedTuple):
     """One statement of a plan, and the changes that it makes: none where it only sets a role or lends a schema.
 
     ``text``: as it is sent, with a mask for a password. ``database``: as in the changes. ``whole``: it names schemas
-    and not the objects in them.
+    and not the objects in them. ``shortened``: with three names and a count, where it names more objects.
     """
 
     text: str
     changes: Tuple[Change, ...] = ()
     database: Optional[str] = None
     whole: bool = False
+    shortened: Optional[str] = None
+
+    @property
+    def brief(self) -> str:
+        """The statement as something that is only there to be read."""
+        return self.text if self.shortened is None else self.shortened
+
+    def after(self, remark: str) -> Statement:
+        """The statement behind a remark."""
+        shortened = None if self.shortened is None else f"{remark} {self.shortened}"
+        return self._replace(text=f"{remark} {self.text}", shortened=shortened)
 
     @classmethod
     def of(cls, composed: Any, changes: Tuple[Change, ...] = ()) -> Statement:

@@ -203,7 +203,7 @@ def test_modes() -> None:
     assert len(world(stored).sql(raw, mode="adopt")) == 4
     plan = world(stored).plan(raw, mode="additive")
     assert world(stored).written(plan) == ['CREATE ROLE "new"', """ALTER ROLE "new" SET "work_mem" = '9MB'"""]
-    items = withheld_items(plan.withheld, brief=False)
+    items = withheld_items(plan.withheld, brief=False).first()
     assert [(item["change"], item["role"], item["reason"]) for item in items] == [("alter_role", "r", "mode")] * 2
 
 

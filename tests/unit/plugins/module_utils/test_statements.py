@@ -29,7 +29,11 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.changes import
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.instants import instant
 from ansible_collections.pg_access.reconcile.plugins.module_utils.state import PUBLIC_REF, Object, RoleRef
-from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.order import statement_of, statements
+from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.order import (
+    composed_statements,
+    statement_of,
+    statements,
+)
 from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.privileges import inventory_of
 from ansible_collections.pg_access.reconcile.plugins.module_utils.statements.statement import BATCH
 from ansible_collections.pg_access.reconcile.tests.unit.plugins.module_utils.engine import World
@@ -149,10 +153,12 @@ def test_a_statement_names_no_more_than_500_objects() -> None:
 
 
 def test_a_brief_plan_names_three_objects_and_counts_the_rest() -> None:
-    assert written(grant(table("a", "b", "c", "d", "e")), brief=True) == [
-        'GRANT SELECT ON TABLE "s"."a", "s"."b", "s"."c" /* and 2 more */ TO "a"'
-    ]
-    assert "more" not in written(grant(table("a", "b", "c")), brief=True)[0]
+    (long,) = composed_statements([grant(table("a", "b", "c", "d", "e"))], {}, 17)
+    assert long.brief == 'GRANT SELECT ON TABLE "s"."a", "s"."b", "s"."c" /* and 2 more */ TO "a"'
+    assert long.after("/* x */").brief == f"/* x */ {long.brief}"
+    (short,) = composed_statements([grant(table("a", "b", "c"))], {}, 17)
+    assert short.brief == short.text
+    assert short.after("/* x */").brief == f"/* x */ {short.text}"
 
 
 def test_privileges_stand_in_the_order_of_the_manual() -> None:

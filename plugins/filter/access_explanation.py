@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: access_explanation
 short_description: Why roles have what they have, in lines
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes lines of what O(pg_access.reconcile.pg_role_reconcile#module:explain) has answered, for whoever reads the
     output. The role P(pg_access.reconcile.reconcile#role) shows them where it is given C(reconcile_explain).

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: access_report
 short_description: A page about everybody's access
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Makes one HTML page of what O(pg_access.reconcile.pg_role_reconcile#module:report_file) has written for one or
     several databases. The role P(pg_access.reconcile.reconcile#role) uses it where C(reconcile_report) is given.

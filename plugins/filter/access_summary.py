@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: access_summary
 short_description: Who gains, who loses, and the backlog, in lines
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Sums up a result of M(pg_access.reconcile.pg_role_reconcile) for whoever reads the output. The role
     P(pg_access.reconcile.reconcile#role) ends with it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: approved_digests
 short_description: The digests of approved plans
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - For the role P(pg_access.reconcile.reconcile#role) itself. Finds what was approved for a host and its databases in
     the artifact C(reconcile_approved) of an earlier job.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: awx_problems
 short_description: What is wrong with the variables of the role awx_job_template
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - For the role P(pg_access.reconcile.awx_job_template#role) itself. Judges all of its variables before anything is
     sent to AWX, and compares options of modules with the documentation of the collection C(awx.awx) that is installed.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: by_database
 short_description: The runs of a call of the role reconcile
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - For the role P(pg_access.reconcile.reconcile#role) itself. It composes the parts of a manifest, and where several
     databases of one cluster are given, tells each run the names of the roles that another one looks after.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: foreign_manifest
 short_description: Which tool a manifest file was written for
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - For the role P(pg_access.reconcile.reconcile#role) itself. Recognises files of pgroles and resources of Kubernetes
     by the same rules as O(pg_access.reconcile.pg_role_reconcile#module:manifest_files).

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: plan_artifact
 short_description: What is kept of plans for their approval
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - For the role P(pg_access.reconcile.reconcile#role) itself. Makes of results what the artifact C(reconcile_approved)
     has of a host.

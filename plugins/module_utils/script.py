@@ -55,7 +55,7 @@ from .store import keeping_record
 from .undo.way import Undo
 
 #: The collection's version as in galaxy.yml, which is not there where the module runs.
-VERSION = "0.1.0"
+VERSION = "1.0.0"
 
 #: How many rules and problems a comment names.
 FEW = 3

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: pg_role_export
 short_description: Export PostgreSQL roles, memberships and privileges as a manifest
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads who may do what in a database, and returns it as a manifest for M(pg_access.reconcile.pg_role_reconcile), as data
     and as YAML text.

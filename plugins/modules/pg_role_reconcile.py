@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: pg_role_reconcile
 short_description: Reconcile PostgreSQL roles, memberships and privileges with a declared state
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Compares a manifest (roles, memberships, schemas, privileges and default privileges of one database) with the
     database, and makes the database what the manifest says, in one transaction.

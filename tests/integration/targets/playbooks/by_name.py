@@ -40,7 +40,7 @@ def main() -> None:
             made,
             "check",
             "-e",
-            '{"reconcile_explain": ["pgloader_pg"], "reconcile_max_drops": "", "reconcile_hosts": ""}',
+            '{"reconcile_explain": ["pgloader_pg"], "reconcile_lock_timeout": "", "reconcile_hosts": ""}',
         )
         assert "pgloader_pg loses DELETE on table inventory.items: surplus" in asked.output, asked.output
         done = play(made, "apply")

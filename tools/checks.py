@@ -217,8 +217,8 @@ def sanity(job: Job) -> None:
 
 
 def units(job: Job) -> None:
-    # Two Pythons say what five would: the oldest of a managed host, and the newest. So these are twice as many tests as with
-    # the oldest ansible-core, which runs on no Python that old.
+    # Two Pythons say what five would: the oldest of a managed host, and the newest. So these are twice as many tests as
+    # with the oldest ansible-core, which runs on no Python that old.
     if job.name.endswith("-oldest"):
         versions = [oldest_core_python()]
     else:

@@ -52,16 +52,23 @@ def lay_out(root: Path, target: Path, repository: str) -> None:
         (target / page).write_text(for_site(text, source, every, repository), encoding="utf-8")
 
 
+#: Title of the module reference, which antsibull-docs names after the collection.
+REFERENCE = "Modules, roles and filters"
+
+
 def trim(reference: Path) -> None:
     """Takes off the module reference what this site has no use for: tables of contents, which the theme has beside each
-    page, and an index of environment variables where there are none.
+    page, and an index of environment variables where there are none. Its first page is called what it is.
     """
     for page in reference.glob("*.rst"):
         text = page.read_text(encoding="utf-8")
         if "No environment variables have been defined." in text:
             page.unlink()
         else:
-            page.write_text(re.sub(r"^\.\. contents::.*\n(?:   .*\n)*", "", text, flags=re.M), encoding="utf-8")
+            text = re.sub(r"^\.\. contents::.*\n(?:   .*\n)*", "", text, flags=re.M)
+            if page.name == "index.rst":
+                text = re.sub(r"^.+\n=+$", f"{REFERENCE}\n{'=' * len(REFERENCE)}", text, count=1, flags=re.M)
+            page.write_text(text, encoding="utf-8")
 
 
 def for_site(text: str, source: str, every: dict[str, str], repository: str) -> str:

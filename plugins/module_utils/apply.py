@@ -12,7 +12,6 @@ that is imported is compiled anew.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, List, Optional
 
 from .belongings import listed
@@ -25,6 +24,7 @@ from .inspection import inspect
 from .interruption import Interrupted
 from .policy import Policy
 from .privileges import NEWEST_SERVER
+from .records import replace
 from .run import Clock, Done, Run
 from .sending import COLLISION
 from .state import State

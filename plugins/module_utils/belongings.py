@@ -12,8 +12,9 @@ A shared catalog knows this for every database without a connection to it (Postg
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .records import dataclass, field
 
 #: Grantee, privilege and grantor of an entry.
 Row = Tuple[int, str, int]

@@ -15,10 +15,10 @@ transaction of that database.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple, Type, TypeVar, Union
 
 from .manifest.model import Instant
+from .records import dataclass, field
 from .state import Object, RoleRef
 
 #: A role attribute's value: a flag, a number, or a point in time.

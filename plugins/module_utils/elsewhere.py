@@ -13,7 +13,6 @@ that empty one role in two databases wait for each other, because both change th
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from .belongings import OWNER
@@ -24,6 +23,7 @@ from .diff.retirements import candidates
 from .failure import Failure
 from .policy import Policy
 from .problems import Problem
+from .records import replace
 from .state import RoleRef, State
 from .transaction import Settings, begin, commit, ending, run, take_turn
 

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence
 
 from .brakes import brake_problems
@@ -26,6 +25,7 @@ from .outcome import Outcome
 from .password_sending import hidden, remember, with_key
 from .policy import Policy
 from .problems import Problem
+from .records import replace
 from .run import Clock, Done, Run
 from .script_files import Scripts
 from .state import State

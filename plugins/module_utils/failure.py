@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import traceback
-from dataclasses import replace
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .problems import LONGEST_TEXT, Problem, shortened
+from .records import replace
 
 #: The most characters of a failed result's problems, its plan and what is committed, as JSON. AWX drops an event over
 #: 700,000.

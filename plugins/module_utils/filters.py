@@ -12,7 +12,6 @@ override suppresses is exactly what would be revoked without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import AbstractSet, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 
@@ -34,6 +33,7 @@ from .changes import (
 )
 from .policy import Policy
 from .privileges import BOOTSTRAP_OID, KINDS, PUBLIC_OID, SHARED_KINDS, is_predefined, is_provider
+from .records import dataclass
 from .state import RoleRef, State
 
 

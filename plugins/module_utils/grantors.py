@@ -14,7 +14,6 @@ grantor's name, leaf first, and what the run keeps is granted by the owner befor
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from .acls import Acls
@@ -24,6 +23,7 @@ from .changes import Change, Grant, Revoke, Target
 from .diff.privileges import Bucket
 from .keep import taken_along
 from .problems import Problem
+from .records import dataclass, replace
 from .state import Entry, State
 
 #: Grantee, privilege and grantor of an entry.

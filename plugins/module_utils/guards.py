@@ -11,7 +11,6 @@ A check run shows the same as a warning, beside the plan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from .authority.powers import Powers
@@ -20,6 +19,7 @@ from .filters import Options
 from .notices import losers
 from .policy import Policy
 from .problems import Problem
+from .records import dataclass
 from .state import RoleRef, State
 
 #: More undeclared roles than this lose nothing without being asked.

@@ -13,10 +13,10 @@ and grantor (ExecGrant_Relation in aclchk.c).
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import Dict, FrozenSet, List, Sequence, Set, Tuple, TypeVar, Union, cast
 
 from .changes import Change, Grant, Revoke, Target
+from .records import replace
 from .state import State
 
 _Some = TypeVar("_Some", bound=Change)

@@ -12,12 +12,12 @@ import contextlib
 import errno
 import os
 import secrets
-from dataclasses import dataclass, field
 from typing import Any, List, Mapping, Optional, Tuple
 
 from .masking import KEY_VARIABLE
 from .problems import Problem
 from .reading import read_whole
+from .records import dataclass, field
 
 #: A shorter key could be found by trying.
 SHORTEST_KEY = 16

@@ -20,7 +20,6 @@ relations to itself (16 before 18, then max_locks_per_transaction rounded up to 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .belongings import OWNER, POLICY, Belongings
@@ -45,6 +44,7 @@ from .changes import (
 from .failure import Failure
 from .privileges import PUBLIC_OID
 from .problems import Problem
+from .records import dataclass
 from .state import LockTable, RoleRef, State
 from .statements.privileges import LOCKS_NAMED_OBJECTS
 from .statements.statement import Statement

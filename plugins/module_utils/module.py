@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import copy
 import decimal
+import gc
 import inspect
 import json
 import math
 import os
 import sys
 import threading
-from dataclasses import replace
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, NoReturn, Optional, Sequence, Tuple, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
@@ -34,6 +34,7 @@ from .manifest.validate import Judge, no_text
 from .masking import MASK, NOBODY, Secrets, by_chance, leaves, of_arguments, open_names, passwords_in_address
 from .policy import manifest_to_policy
 from .problems import LONGEST_NAME, LONGEST_TEXT, ManifestInvalid, Problem, shortened
+from .records import replace
 from .state import State
 from .transaction import LONGEST_WAIT, Settings
 
@@ -72,6 +73,8 @@ class Module(AnsibleModule):  # type: ignore[misc]
         manifest_to_policy(self.raw, self.secrets, bool(getattr(self, "check_mode", False)))
 
     def __init__(self, **options: Any) -> None:
+        # What was imported stays to the end, so Python's collector need not walk through all of it again and again.
+        gc.freeze()
         self.raw: Dict[str, Any] = {}
         self.secrets = Secrets()
         self._told: List[str] = []

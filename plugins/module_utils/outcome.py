@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional, Tuple, Union
 
 from .changes import AlterRole, Change, Plan, RetirementChange, Revoke, RevokeDefault, Withheld
 from .diff.privileges import Bucket
 from .diff.retirements import Leaving
 from .problems import Problem
+from .records import dataclass
 from .state import State
 
 if TYPE_CHECKING:

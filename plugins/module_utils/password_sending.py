@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, List, Mapping, Tuple
+
+from .records import replace
 
 try:
     from psycopg import sql

@@ -17,8 +17,9 @@ import hmac
 import re
 import stringprep
 import unicodedata
-from dataclasses import dataclass, field
 from typing import Literal, Optional, Tuple
+
+from .records import dataclass, field
 
 #: What a text is: a verifier of one of two kinds, or a plain password.
 Kind = Literal["plain", "scram-sha-256", "md5"]

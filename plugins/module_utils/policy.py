@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, Mapping, Optional, Set, Tuple, Union
 
 from . import privileges
@@ -37,6 +36,7 @@ from .policy_checks import (
     check_retirements,
 )
 from .problems import ManifestInvalid, Problem, as_written
+from .records import dataclass, field
 
 #: The role attributes that a manifest declares, with what an omitted one means (PostgreSQL's own defaults).
 ATTRIBUTE_DEFAULTS: Mapping[str, Union[bool, int, str]] = {

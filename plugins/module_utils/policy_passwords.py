@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Dict, Mapping, Optional
 
 from .manifest.model import Manifest, Password
@@ -17,6 +16,7 @@ from .manifest.validate import Suggester
 from .masking import by_chance
 from .passwords import problem_of, verifier_kind
 from .policy_checks import Report
+from .records import replace
 
 if TYPE_CHECKING:
     from .policy import DesiredRole

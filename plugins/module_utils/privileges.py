@@ -12,8 +12,9 @@ lies, which privileges it has on which server, or which GRANT keyword reaches it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import AbstractSet, FrozenSet, Mapping, Optional, Tuple
+
+from .records import dataclass
 
 #: The oldest and the newest PostgreSQL major version that the collection is tested on.
 OLDEST_SERVER = 14

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+
+from .records import dataclass, replace
 
 MANIFEST_INVALID = "manifest_invalid"
 MISSING_LIBRARY = "missing_library"

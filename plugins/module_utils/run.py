@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .changes import Change, Plan
 from .failure import Failure
 from .notices import swept_away
+from .records import dataclass, field
 from .state import Server, State
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Set, Tuple
 
 from .policy import Policy
 from .privileges import KINDS, PUBLIC, is_system_schema
+from .records import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+
+from .records import dataclass, replace
 
 try:
     from psycopg import sql

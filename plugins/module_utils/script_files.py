@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .failure import Failure
 from .filters import Options
 from .outcome import Outcome
 from .problems import Problem
+from .records import dataclass
 from .state import State
 from .statements.statement import Statement
 from .store import COMMENT_STORE

@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from .changes import DropRole, Plan
 from .failure import Failure
+from .records import replace
 from .transaction import Settings, begin, ending
 
 if TYPE_CHECKING:

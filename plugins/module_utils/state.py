@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from .belongings import Belongings
 from .manifest.model import INFINITY, Instant
 from .privileges import BOOTSTRAP_OID, KINDS, PUBLIC_OID
+from .records import dataclass, field, replace
 from .store import PasswordFacts
 
 
@@ -162,7 +162,8 @@ class Object(NamedTuple):
 class Members:
     """The objects of a group: counted at once, decoded when somebody asks for them.
 
-    ``text`` is JSON, a list of [oid, name] or [oid, name, arguments]. A run with nothing to do decodes none of it.
+    ``text`` is JSON: a list of [oid, name] or [oid, name, arguments], or names by OID. A run with nothing to do decodes
+    none of it.
     """
 
     count: int
@@ -178,7 +179,10 @@ class Members:
     def objects(self) -> List[Object]:
         """The objects in the order of their OIDs."""
         if not self._decoded and self.count:
-            self._decoded.extend(sorted(Object(*item) for item in json.loads(self.text)))
+            found = json.loads(self.text)
+            if isinstance(found, dict):
+                found = [(int(oid), name) for oid, name in found.items()]
+            self._decoded.extend(sorted(Object(*item) for item in found))
         return self._decoded
 
 

@@ -12,8 +12,9 @@ A record counts only in the cluster that it was made in: a restored table may ho
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from .records import dataclass, field
 
 try:
     from psycopg import sql

@@ -15,8 +15,9 @@ import re
 import threading
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from .records import dataclass, field
 
 try:
     import psycopg

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, FrozenSet, List, Optional, Sequence, Tuple
 
 from .catalog.transactions import read_access
@@ -21,6 +20,7 @@ from .plan import make_plan
 from .policy import Policy
 from .problems import Problem
 from .protection import CODE as PROTECTED
+from .records import replace
 from .state import State
 from .statements.order import statements
 

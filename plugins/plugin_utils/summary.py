@@ -34,8 +34,8 @@ def lines_of(result: Mapping[str, Any], previous: Any = None) -> List[str]:
     if result["changed"]:
         lines.append(_counts(result["summary"]))
     affected = result["affected_roles"]
-    lines += _few([f"gain: {item['role']}: {_words(item['gains'])}" for item in affected if item["gains"]], "gain")
-    lines += _few([f"lose: {item['role']}: {_words(item['loses'])}" for item in affected if item["loses"]], "lose")
+    lines += _few([f"gain: {item['role']}: {words_of(item['gains'])}" for item in affected if item["gains"]], "gain")
+    lines += _few([f"lose: {item['role']}: {words_of(item['loses'])}" for item in affected if item["loses"]], "lose")
     lines += _few(
         [f"altered: {item['role']}: {_listed(item['altered'])}" for item in affected if item["altered"]], "altered"
     )
@@ -77,7 +77,7 @@ def _counts(summary: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "only records are tidied up"
 
 
-def _words(side: Mapping[str, Any]) -> str:
+def words_of(side: Mapping[str, Any]) -> str:
     """What one role gains or loses."""
     parts = [f"{side[key]} {word}{'' if side[key] == 1 else 's'}" for key, word in _COUNTED if side.get(key)]
     if side.get("memberships"):

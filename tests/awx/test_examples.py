@@ -89,11 +89,26 @@ def test_other_tasks_fit_their_modules(name: str, collections: Path) -> None:
         assert argument_problems(collections, module, arguments) == []
 
 
+def test_the_filters_own_example_finds_what_is_wrong(playbooks: Playbooks) -> None:
+    text = (ROOT / "plugins/filter/awx_problems.py").read_text(encoding="utf-8")
+    found = re.search(r'^EXAMPLES = r"""\n(.*?)^"""', text, re.M | re.S)
+    assert found
+    play = {"hosts": "localhost", "gather_facts": False, "tasks": yaml.safe_load(found[1])}
+    run = playbooks.run([play])
+    assert run.code == 0 and run.changed == {}, run.output
+    for message in (
+        "project.scm_ulr: awx.awx.project has no such option; did you mean scm_url?",
+        "project.scm_url: it is",
+    ):
+        assert f"awx_job_template_{message}" in run.output
+
+
 def test_what_an_image_and_a_project_need_is_named() -> None:
     image = yaml.safe_load(EXAMPLES["execution-environment.yml"])
     assert image["version"] == 3 and image["images"]["base_image"]["name"]
-    # What the modules need comes along with the collection.
-    assert "python" not in image["dependencies"]
+    # It is the one that the page on execution environments begins with, where ansible-builder reads it.
+    page = (ROOT / "docs/execution-environments.md").read_text(encoding="utf-8")
+    assert EXAMPLES["execution-environment.yml"] in page
     galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
     name = f"{galaxy['namespace']}.{galaxy['name']}"
     for wanted in (image["dependencies"]["galaxy"], yaml.safe_load(EXAMPLES["collections/requirements.yml"])):

@@ -20,6 +20,8 @@ from controller import Controller, serving
 from playbooks import Playbooks, Run, role_play
 
 PASSWORD = "s3cret-Passw0rd"
+#: What something on the way might make a template of, or a number, or cut.
+AWKWARD = "s3cret {{ 7 * 7 }} {% if %} {# x #} $HOME 'a' \"b\" \\n \\ #1: [x] é漢 "
 KEY = "s3cret-fingerprint-key"
 
 #: In the other organization everything has the same names.
@@ -311,30 +313,36 @@ def test_bad_input_stops_before_anything_is_made(playbooks: Playbooks) -> None:
     assert "s3cret" not in step.run.output
 
 
-def test_a_project_in_a_folder_and_a_password_of_ansible_vault(playbooks: Playbooks, tmp_path: Path) -> None:
+def test_a_project_in_a_folder_and_secrets_with_everything_in_them(playbooks: Playbooks, tmp_path: Path) -> None:
     """A manual project cannot be updated, and ansible-core before 2.19 decrypts late."""
     password = tmp_path / "vault"
     password.write_text("of the vault", encoding="utf-8")
     program = Path(sys.executable).with_name("ansible-vault")
     encrypted = subprocess.run(
-        [program, "encrypt_string", "--vault-password-file", password, PASSWORD, "--name", "password"],
+        [program, "encrypt_string", "--vault-password-file", password, AWKWARD, "--name", "password"],
         check=True, capture_output=True, text=True, env={**os.environ, "HOME": str(tmp_path)},
     ).stdout  # fmt: skip
     values = {**VALUES, "awx_job_template_project": {"scm_type": "manual", "local_path": "access"}}
     del values["awx_job_template_credential_inputs"]
     play = yaml.safe_dump(role_play(values), sort_keys=False, width=1000)
-    login = "    awx_job_template_credential_inputs:\n      host: db.example.com\n      username: access_admin\n"
+    login = (
+        "    awx_job_template_credential_inputs:\n      host: db.example.com\n      username: access_admin\n"
+        "      fingerprint_key: \"{{ lookup('ansible.builtin.env', 'KEY') }}\"\n"
+    )
     indented = "".join(f"      {line}\n" for line in encrypted.splitlines())
     play = play.replace("  vars:\n", f"  vars:\n{login}{indented}", 1)
     controller = _populated()
     with serving(controller) as address:
         for writes in (True, False):
             before = len(controller.writes)
-            run = playbooks.run(play, "--vault-password-file", str(password), "-vvv", address=address)
+            run = playbooks.run(
+                play, "--vault-password-file", str(password), "-vvv", address=address, variables={"KEY": AWKWARD}
+            )
             assert run.code == 0, run.output
-            assert PASSWORD not in run.output
+            assert "s3cret" not in run.output
             assert (len(controller.writes) > before) is writes
-    assert controller.posted("credentials", "PostgreSQL access", HERE)["inputs"]["password"] == PASSWORD
+    inputs = controller.posted("credentials", "PostgreSQL access", HERE)["inputs"]
+    assert (inputs["password"], inputs["fingerprint_key"]) == (AWKWARD, AWKWARD)
     project = controller.posted("projects", "PostgreSQL access", HERE)
     assert (project["scm_type"], project["local_path"], project["scm_update_on_launch"]) == ("", "access", False)
 

@@ -41,6 +41,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     shop, hostile = reports.text_of(reports.shop()), reports.text_of(reports.hostile())
     texts = {"shop": [shop], "hostile": [hostile], "two": [shop, hostile], "large": [reports.text_of(reports.large())]}
+    texts["chain"] = [reports.text_of(reports.chain())]
     found = {}
     for name, several in texts.items():
         found[name] = folder / f"{name}.html"

@@ -9,14 +9,14 @@ With ``SCREENSHOTS`` naming a folder, pictures of the pages are left there to be
 
 from __future__ import annotations
 
+import json
 import os
-import time
 from pathlib import Path
 
 import pytest
 from browser import Chromium, Tab
 
-NARROW, WIDE = 360, 1600
+NARROW, MIDDLE, WIDE = 360, 768, 1600
 
 #: Texts with less contrast than WCAG AA asks for: 4.5, and 3 where they are large.
 CONTRAST = """
@@ -68,7 +68,7 @@ TOO_WIDE = """
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("width", [NARROW, MIDDLE, WIDE])
 @pytest.mark.parametrize("name", ["shop", "hostile", "two"])
 def test_a_page_fits_its_window_and_can_be_read(
     chromium: Chromium, pages: dict[str, Path], name: str, width: int, dark: bool
@@ -114,13 +114,171 @@ def test_the_filter_shows_the_roles_with_a_part_of_a_name(chromium: Chromium, pa
     assert tab.ask(shown) == ["audit-reader", "inventory-reader", "sales-reader"]
     rows = "[...document.querySelectorAll('.matrix tbody tr')].filter((item) => item.checkVisibility()).length"
     assert tab.ask(rows) == 3
-    assert tab.ask("document.getElementById('filtered').textContent") == "3 of 19 roles"
+    assert tab.ask("document.getElementById('filtered').textContent") == "3 of 18 roles"
     # A link to a role that is filtered out shows it.
     tab.ask("location.hash = document.querySelector('.role[data-name=anna]').id; 1")
     tab.ask("new Promise((done) => setTimeout(done, 50))")
     assert tab.ask("document.querySelector('.role[data-name=anna]').open") is True
     assert len(tab.ask(shown)) == 19
     assert tab.complaints() == []
+
+
+#: Looks for a text in the way in which people type it.
+FILTER = """
+((text) => {{
+  const box = document.getElementById("filter");
+  box.value = text;
+  box.dispatchEvent(new Event("input"));
+  return document.getElementById("filtered").textContent;
+}})({text})
+"""
+
+
+def filtered(tab: Tab, text: str) -> str:
+    told: str = tab.ask(FILTER.format(text=json.dumps(text)))
+    return told
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [(".*", 0), ("[a-z", 0), ("\\", 2), ("<SCRIPT>", 1), ("\"'`&amp;", 1), (" ", 9), ("\U0001f468", 1), ("\u05e7", 1)],
+)
+def test_the_filter_takes_any_text_as_it_is(chromium: Chromium, pages: dict[str, Path], text: str, found: int) -> None:
+    tab = Tab(chromium, pages["hostile"])
+    roles = "[...document.querySelectorAll('.role:not([data-name=public])')].filter((item) => item.checkVisibility()).length"
+    every = tab.ask(roles)
+    told = filtered(tab, text)
+    assert tab.ask(roles) == (found if text.strip() else every)
+    assert told == (f"{found} of {every} roles" if text.strip() else "")
+    assert filtered(tab, "") == "" and tab.ask(roles) == every
+    assert tab.complaints() == []
+
+
+def test_the_filter_is_about_every_list_and_stays_in_sight(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"])
+    tab.ask(OPEN_ALL)
+    filtered(tab, "anna")
+    seen = "[...document.querySelectorAll({0})].filter((item) => item.checkVisibility()).map((item) => item.querySelector('bdi').textContent)"
+    assert tab.ask(seen.format("'.changes tbody tr'")) == ["anna"]
+    assert tab.ask(seen.format("'[aria-label=Memberships] tbody tr'")) == ["anna"]
+    # Nothing of it is anybody else's.
+    assert tab.ask("document.querySelector('[aria-label^=\"What pgloader\"]').checkVisibility()") is False
+    tab.ask("document.getElementById('d0-r').scrollIntoView(); 1")
+    top = tab.ask("document.getElementById('filter').getBoundingClientRect().top")
+    assert 0 <= top < 40
+    assert tab.ask(
+        "document.getElementById('d0-r').getBoundingClientRect().top >= document.querySelector('.filter').getBoundingClientRect().bottom"
+    )
+    filtered(tab, "no such role")
+    assert tab.ask(seen.format("'.changes tbody tr'")) == [] and tab.ask(
+        "document.getElementById('filtered').textContent"
+    ).startswith("0 of ")
+
+
+LIT = """
+[...document.querySelectorAll(".graph [data-place]")].filter((item) => getComputedStyle(item).opacity === "1")
+  .map((item) => item.dataset.names)
+"""
+
+
+def test_the_picture_shows_the_ways_of_the_chosen_role(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"])
+    every = tab.ask(LIT)
+    assert len(every) == 13
+    filtered(tab, "stock_team")
+    # Its groups, and its members: not what these have elsewhere.
+    assert sorted(tab.ask(LIT)) == ["ben", "carla", "inventory-editor", "stock_team"]
+    filtered(tab, "")
+    assert tab.ask(LIT) == every
+    # The pointer and the keyboard do the same, for as long as they are there.
+    box = "document.querySelector('.graph [data-names=anna]').getBoundingClientRect()"
+    tab.ask("document.querySelector('.graph').scrollIntoView({block: 'center'}); 1")
+    x, y = (tab.ask(f"(({box}).{side} + 20)") for side in ("left", "top"))
+    tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    assert sorted(tab.ask(LIT)) == ["anna", "inventory-reader", "sales-editor", "sales_team"]
+    tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+    assert tab.ask(LIT) == every
+    tab.ask("document.querySelector('.graph a[data-names=carla]').focus(); 1")
+    assert sorted(tab.ask(LIT)) == ["carla", "inventory-editor", "stock_team"]
+
+
+def test_the_picture_moves_to_what_was_found(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["chain"], width=NARROW, height=500)
+    filtered(tab, "level_7")
+    inside = """
+    (() => {
+      const place = document.querySelector("[data-names=level_7]").getBoundingClientRect();
+      const around = document.querySelector("[aria-label='Graph of roles']").getBoundingClientRect();
+      return place.left >= around.left && place.right <= around.right && place.bottom <= around.bottom;
+    })()
+    """
+    assert tab.ask(inside) is True
+    assert tab.ask("document.documentElement.scrollTop") == 0
+
+
+@pytest.mark.parametrize(("width", "grown"), [(WIDE, 100), (NARROW, 100), (NARROW, 200)])
+def test_what_a_link_leads_to_is_not_behind_the_filter(
+    chromium: Chromium, pages: dict[str, Path], width: int, grown: int
+) -> None:
+    tab = Tab(chromium, pages["shop"], width=width)
+    tab.ask(f"document.documentElement.style.fontSize = '{grown}%'; 1")
+    filtered(tab, "anna")
+    tab.ask("document.querySelector('a[href=\"#d0-r\"]').click(); 1")
+    head = tab.ask("document.getElementById('d0-r').getBoundingClientRect().top")
+    assert head >= tab.ask("document.querySelector('.filter').getBoundingClientRect().bottom")
+
+
+@pytest.mark.parametrize("name", ["shop", "hostile", "chain"])
+def test_no_word_of_the_picture_leaves_its_place(chromium: Chromium, pages: dict[str, Path], name: str) -> None:
+    tab = Tab(chromium, pages[name])
+    out = """
+    [...document.querySelectorAll(".graph [data-place]")].flatMap((place) => {
+      const box = place.querySelector("rect").getBoundingClientRect();
+      return [...place.querySelectorAll("text")].filter((text) => text.getBoundingClientRect().right > box.right - 4);
+    }).map((text) => text.textContent)
+    """
+    assert tab.ask("document.querySelectorAll('.graph text').length > 4") is True
+    assert tab.ask(out) == []
+    # Whatever font a reader has.
+    assert (
+        tab.ask(
+            "[...document.querySelectorAll('.graph > * > svg')].every((item) => getComputedStyle(item).overflow === 'hidden')"
+        )
+        is True
+    )
+    # Roles that differ at the end only can be told apart.
+    names = tab.ask("[...document.querySelectorAll('.graph .name')].map((text) => text.textContent)")
+    assert len(set(names)) == len(names)
+
+
+def test_all_texts_grow_with_the_font_that_a_reader_has_chosen(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"])
+    tab.ask(OPEN_ALL)
+    sizes = "Object.fromEntries(['body', '.small', 'h2', '.tiles b', 'td', 'code', '.tag'].map((name) => [name, parseFloat(getComputedStyle(document.querySelector(name)).fontSize)]))"
+    usual = tab.ask(sizes)
+    assert usual[".small"] < usual["body"] < usual["h2"] and usual[".small"] >= 12
+    tab.ask("document.documentElement.style.fontSize = '200%'; 1")
+    for name, size in tab.ask(sizes).items():
+        assert size == pytest.approx(2 * usual[name]), name
+    assert tab.ask("document.documentElement.scrollWidth") == WIDE and tab.ask(TOO_WIDE) == []
+
+
+def test_with_colours_of_the_system_the_picture_has_no_others(chromium: Chromium, pages: dict[str, Path]) -> None:
+    tab = Tab(chromium, pages["shop"])
+    features = [{"name": "forced-colors", "value": "active"}, {"name": "prefers-color-scheme", "value": "dark"}]
+    tab.call("Emulation.setEmulatedMedia", features=features)
+    used = """
+    (() => {
+      const probe = document.createElement("p");
+      document.body.append(probe);
+      const of = (name) => { probe.style.color = name; return getComputedStyle(probe).color; };
+      const system = {canvas: of("Canvas"), text: of("CanvasText")};
+      const style = (name) => getComputedStyle(document.querySelector(name));
+      return [style(".graph rect").fill === system.canvas, style(".graph path").stroke === system.text,
+              style(".graph text").fill === system.text, system.canvas !== system.text];
+    })()
+    """
+    assert tab.ask(used) == [True] * 4
 
 
 def test_the_keyboard_reaches_everything(chromium: Chromium, pages: dict[str, Path]) -> None:
@@ -165,6 +323,29 @@ def test_on_paper_everything_is_open(chromium: Chromium, pages: dict[str, Path])
     assert tab.ask("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
 
 
+def test_on_paper_all_is_open_without_scripts_too_and_nothing_is_cut(
+    chromium: Chromium, pages: dict[str, Path]
+) -> None:
+    tab = Tab(chromium, pages["shop"], width=1040, scripts=False)
+    height = "document.querySelector('.plan').closest('details').getBoundingClientRect().height"
+    assert tab.ask(height) < 100
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    assert tab.ask(height) > 1000
+    for name in ("shop", "large"):
+        # A4 on its side. A browser makes what is wider a little smaller, and cuts what is much wider.
+        tab = Tab(chromium, pages[name], width=1040, scripts=False)
+        tab.call("Emulation.setEmulatedMedia", media="print")
+        widest = tab.ask(
+            "Math.max(...[...document.querySelectorAll('table')].map((item) => item.getBoundingClientRect().right))"
+        )
+        assert 900 < widest < 1300, name
+        # And no name stands as a column of letters.
+        heads = tab.ask(
+            "Math.min(...[...document.querySelectorAll('tbody th')].map((item) => item.getBoundingClientRect().width))"
+        )
+        assert heads > 100, name
+
+
 def test_pictures_have_names_for_those_who_do_not_see_them(chromium: Chromium, pages: dict[str, Path]) -> None:
     tab = Tab(chromium, pages["shop"])
     tab.call("Accessibility.enable")
@@ -173,23 +354,35 @@ def test_pictures_have_names_for_those_who_do_not_see_them(chromium: Chromium, p
     assert ("region", "Graph of roles") in told and ("region", "Access matrix") in told
     assert any(name == "Roles and the groups that they are members of" for _role, name in told)
     assert ("searchbox", "Only roles with") in told
+    heads = {name for role, name in told if role in ("columnheader", "rowheader")}
+    assert {"loses", "gains", "anna", "sales"} <= heads
     nameless = [role for role, name in told if role in ("link", "button", "searchbox", "region") and not name]
     assert nameless == []
+
+
+def busy(tab: Tab) -> float:
+    """The seconds that the page has worked so far."""
+    seconds: float = next(
+        item["value"] for item in tab.call("Performance.getMetrics")["metrics"] if item["name"] == "TaskDuration"
+    )
+    return seconds
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 def test_a_large_page_stays_usable(chromium: Chromium, pages: dict[str, Path], width: int) -> None:
     assert pages["large"].stat().st_size < 10_000_000
-    began = time.monotonic()
-    tab = Tab(chromium, pages["large"], width=width)
+    tab = Tab(chromium, pages["shop"], width=width)
+    # The page's own time, however many others share the machine.
+    tab.call("Performance.enable", timeDomain="threadTicks")
+    before = busy(tab)
+    tab.visit(pages["large"])
     assert tab.ask("document.querySelectorAll('.role').length") == 305
-    assert time.monotonic() - began < 20
+    assert busy(tab) - before < 8
     _keep_picture(tab, f"large-{width}")
     assert tab.ask("document.documentElement.scrollWidth") == width
-    took = tab.ask(
-        "(() => { const began = performance.now(); const box = document.getElementById('filter'); box.value = 'user_01';"
-        " box.dispatchEvent(new Event('input')); document.body.offsetHeight; return performance.now() - began; })()"
-    )
-    assert took < 3000
-    assert tab.ask("document.getElementById('filtered').textContent") == "10 of 305 roles"
+    before = busy(tab)
+    filtered(tab, "user_01")
+    tab.ask("document.body.offsetHeight")
+    assert busy(tab) - before < 2
+    assert tab.ask("document.getElementById('filtered').textContent") == "10 of 304 roles"
     assert tab.complaints() == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -170,3 +171,88 @@ def test_hosts_of_one_job_are_approved_together_and_get_their_own(
     assert [result["changed"] for result in applied.results()] == [True, True]
     again = controller.run(apply(planning, planned))
     assert (again.status, [result["changed"] for result in again.results()]) == ("successful", [False, False])
+
+
+def test_an_apply_that_the_server_stopped_is_relaunched_and_no_later_plan_passes(
+    controller: Controller, db: Database, login: dict[str, str]
+) -> None:
+    """A job that is relaunched gets the artifact again with which it was launched."""
+    planning = plan(login)
+    planned = controller.run(planning)
+    applying = apply(planning, planned)
+    db.sql(
+        """CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'not now'; END $$""",
+        "CREATE EVENT TRIGGER refuse ON ddl_command_end WHEN TAG IN ('GRANT') EXECUTE FUNCTION public.refuse()",
+    )
+    stopped = controller.run(applying)
+    assert (stopped.status, stopped.result["error_code"]) == ("failed", "server_error"), stopped.output
+    db.sql("DROP EVENT TRIGGER refuse", "DROP FUNCTION public.refuse()")
+    relaunched = controller.run(applying)
+    assert (relaunched.status, relaunched.result["changed"]) == ("successful", True), relaunched.output
+
+    # A part of what was approved has been undone by hand. That is another plan.
+    db.sql("REVOKE SELECT ON inventory.item FROM shop_reader")
+    before = db.snapshot()
+    later = controller.run(applying)
+    assert (later.status, later.result["error_code"], db.snapshot()) == ("failed", "plan_changed", before), later.output
+
+
+def test_a_plan_with_nothing_to_do_approves_nothing(
+    controller: Controller, db: Database, login: dict[str, str]
+) -> None:
+    planning = plan(login)
+    assert controller.run(dataclasses.replace(planning, check=False)).status == "successful"
+    empty = controller.run(planning)
+    assert (empty.status, empty.result["changed"]) == ("successful", False)
+    assert empty.artifacts["reconcile_approved"]["localhost"][db.name]["changed"] is False
+    # Somebody approves it nevertheless.
+    applied = controller.run(apply(planning, empty))
+    assert (applied.status, applied.result["changed"]) == ("successful", False), applied.output
+    db.sql("GRANT INSERT ON inventory.item TO intern")
+    before = db.snapshot()
+    refused = controller.run(apply(planning, empty))
+    assert (refused.status, refused.result["error_code"]) == ("failed", "plan_changed"), refused.output
+    assert db.snapshot() == before
+
+
+def test_two_workflows_that_were_approved_apply_once(
+    controller: Controller, db: Database, login: dict[str, str]
+) -> None:
+    """Two sets of objects for one database: AWX does not let either of them wait."""
+    planning = plan(login)
+    planned = controller.run(planning)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = list(pool.map(controller.run, [apply(planning, planned)] * 2))
+    assert [job.status for job in jobs] == ["successful"] * 2, "\n".join(job.output for job in jobs)
+    assert sorted(job.result["changed"] for job in jobs) == [False, True]
+
+
+def test_two_workflows_with_different_plans_apply_the_first(
+    controller: Controller, db: Database, login: dict[str, str]
+) -> None:
+    additive = plan(login, variables={"reconcile_mode": "additive"})
+    adopt = plan(login)
+    first, second = controller.run(additive), controller.run(adopt)
+    assert controller.run(apply(additive, first)).status == "successful"
+    refused = controller.run(apply(adopt, second))
+    assert (refused.status, refused.result["error_code"]) == ("failed", "plan_changed"), refused.output
+
+
+def test_an_answer_cannot_stand_for_the_approval(controller: Controller, db: Database, login: dict[str, str]) -> None:
+    """Answers of the workflow win over artifacts, so a digest of another plan is compared with what was approved."""
+    planning = plan(login)
+    planned = controller.run(planning)
+    before = db.snapshot()
+    applying = apply(planning, planned)
+    for digest, said in (("sha256:" + "0" * 64, "is not the digest in reconcile_approved"), ("", "is lost")):
+        job = controller.run(
+            dataclasses.replace(applying, launched={**applying.launched, "reconcile_expected_digest": digest})
+        )
+        assert job.status == "failed" and said in job.failures["localhost"]["msg"], job.output
+    # A mode that was not planned with is not the plan either.
+    job = controller.run(
+        dataclasses.replace(applying, launched={**applying.launched, "reconcile_mode": "authoritative"})
+    )
+    assert (job.status, job.result["error_code"]) == ("failed", "plan_changed"), job.output
+    assert db.snapshot() == before

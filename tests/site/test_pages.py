@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from browser import Chromium, Tab
 from links import Page
 
 #: Narrow is a small phone, wide a usual desktop.
-NARROW, WIDE, HEIGHT = 360, 1600, 800
+NARROW, MIDDLE, WIDE, HEIGHT = 360, 768, 1600, 800
 
 #: Whom the start page is for, and the page that each of them begins with.
 DOORS = {
@@ -91,6 +92,48 @@ def test_pages_are_readable(site: Path, chromium: Chromium, width: int, dark: bo
             problems.append(f"{name}: wider than the window by {over}")
         problems += [f"{name}: pale text {pale}" for pale in tab.ask(PALE)]
     assert not problems, "\n".join(problems)
+
+
+#: Names at the beginning of a table's rows that are broken in two.
+BROKEN = """
+[...document.querySelectorAll("article table:not(.ansible-option-table) td:first-child code")]
+  .filter((item) => item.getClientRects().length > 1).slice(0, 5).map((item) => item.textContent)
+"""
+
+
+@pytest.mark.parametrize("width", [NARROW, MIDDLE, WIDE])
+def test_names_in_tables_are_in_one_piece(site: Path, chromium: Chromium, width: int) -> None:
+    tab = Tab(chromium, site / "index.html", width=width, height=HEIGHT, scrollbars=False)
+    for name in ("manifest", "architecture", "results", "limitations", "what-is-managed"):
+        tab.visit(site / f"{name}.html")
+        assert tab.ask(BROKEN) == [], name
+        assert tab.ask(OVERFLOW) == "", name
+
+
+def test_every_page_has_a_title_of_its_own(site: Path) -> None:
+    titles: dict[str, Path] = {}
+    for page in _pages(site):
+        title = re.findall(r"<title>(.*?)</title>", page.read_text(encoding="utf-8"), re.S)[0]
+        assert "Pg_Access" not in title
+        assert titles.setdefault(title, page) == page
+    start = (site / "index.html").read_text(encoding="utf-8")
+    assert "Modules, roles and filters" in start and "Pg_Access" not in start
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [("override", "modes.html"), ("max_locks_per_transaction", "results.html")]
+)
+def test_the_search_needs_no_server(site: Path, chromium: Chromium, words: str, found: str) -> None:
+    tab = Tab(chromium, site / "index.html", width=WIDE, height=HEIGHT, scrollbars=False)
+    # As the theme's form does.
+    tab.call("Page.navigate", url=f"{(site / 'search.html').as_uri()}?q={words}")
+    links = "[...document.querySelectorAll('#search-results .search a')].map((item) => item.getAttribute('href').split('?')[0])"
+    for _turn in range(50):
+        if found in (listed := tab.ask(links)):
+            break
+        tab.ask("new Promise((done) => setTimeout(done, 200))")
+    assert found in listed
+    assert [url for url in tab.requests() if not url.startswith(("file:", "data:"))] == []
 
 
 def test_the_theme_can_be_switched(site: Path, chromium: Chromium) -> None:

@@ -12,11 +12,11 @@ FOR ROLE takes a membership in the owner until PostgreSQL 15, and from 16 on one
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Dict, List, Sequence, Tuple
 
 from ..changes import Change, GrantDefault, RevokeDefault
 from ..problems import Problem
+from ..records import replace
 from ..state import RoleRef, State
 from . import hints
 from .powers import Powers, is_assumed

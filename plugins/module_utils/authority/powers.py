@@ -12,11 +12,11 @@ is_admin_of_role (``administers``) and select_best_admin (``best_admin``).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import AbstractSet, Dict, Iterable, List, Optional, Set, Tuple
 
 from ..changes import AddMember, Change, DropRole, Grant, LendUsage, RemoveMember
 from ..privileges import PUBLIC_OID
+from ..records import replace
 from ..state import FIRST_ASSUMED, Membership, RoleRef, State
 
 #: The implicit group of whoever owns the connected database (PostgreSQL documentation, "Predefined Roles").

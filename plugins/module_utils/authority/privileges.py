@@ -11,12 +11,12 @@ A statement runs as the executor where it has the right, else in the owner's nam
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import AbstractSet, Dict, Iterable, List, Optional, Sequence, Set, Tuple, Union
 
 from ..acls import Acls, groups_of
 from ..changes import Change, Grant, Revoke, Target
 from ..problems import Problem
+from ..records import replace
 from ..state import Object, RoleRef, State
 from .hints import compose, problem
 from .powers import Powers

@@ -11,11 +11,11 @@ Whoever does it needs CREATE on the database and has to be able to become the ow
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import List, Sequence, Tuple, Union
 
 from ..changes import AlterSchemaOwner, Change, CreateSchema
 from ..problems import Problem
+from ..records import replace
 from ..state import RoleRef, State
 from . import hints
 from .powers import Powers, is_assumed

@@ -11,12 +11,12 @@ known about passwords.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..manifest.model import INFINITY
 from ..manifest.settings import fold, is_custom
 from ..privileges import HIDDEN_SETTINGS
+from ..records import replace
 from ..state import Database, LockTable, Membership, Role, Schema, Server, Setting, State
 from ..store import COLUMNS, PRIVILEGES, SCHEMA, TABLE, PasswordFacts, StoreTable, records_of, split_comment
 from .queries import EXPLODED, SESSION, SYSTEM_IDENTIFIER, Acls, fetch

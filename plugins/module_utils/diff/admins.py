@@ -16,11 +16,11 @@ All this looks at the changes that are left after the filters. Until PostgreSQL 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from typing import AbstractSet, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..changes import AddMember, Change, MemberChange, RemoveMember
 from ..privileges import BOOTSTRAP_OID
+from ..records import dataclass, replace
 from ..state import Membership, RoleRef, State
 from .memberships import OPTIONS, Edge
 

@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ..changes import AddMember, Change, RemoveMember
 from ..problems import Problem
+from ..records import replace
 from ..state import State
 
 #: Group and member.

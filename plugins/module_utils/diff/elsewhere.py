@@ -12,7 +12,6 @@ wherever that runs. So what the plan does about them is done in the first of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import AbstractSet, Dict, List, Mapping, Sequence, Set, Tuple, Union
 
 from ..authority.drops import drop_authority
@@ -23,6 +22,7 @@ from ..drops import drop_problems
 from ..policy import Policy
 from ..privileges import SHARED_KINDS
 from ..problems import Problem, readable
+from ..records import dataclass, replace
 from ..state import FIRST_ASSUMED, RoleRef, State
 
 #: Catalogs that all databases share: what a role has there is judged with the connected database.

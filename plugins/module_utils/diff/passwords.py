@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..changes import Change, CommentRole, CreateStore, DropRole, SetPassword, passwords_sent
@@ -17,6 +16,7 @@ from ..manifest.model import Password
 from ..passwords import MD5, SCRAM, fingerprint, matches, may_be_taken_as_verifier, verifier_kind
 from ..policy import DesiredRole, Policy
 from ..privileges import PUBLIC_OID
+from ..records import dataclass, field, replace
 from ..state import Role, RoleRef, State
 from ..store import COMMENT_STORE, TABLE_STORE, RecordWork, join_comment
 from .roles import is_external

@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple, Union
 
 from ..acls import Acls, shared_groups
 from ..changes import Grant, Revoke, Target
 from ..policy import Policy
 from ..privileges import DEFAULT_COVERS, PUBLIC, PUBLIC_OID
+from ..records import dataclass
 from ..scope import Scope
 from ..state import Acl, Group, Members, Object, State
 from .retirements import Leaving

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import AbstractSet, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
@@ -18,6 +17,7 @@ from ..filters import is_ignored
 from ..policy import Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined, is_provider
 from ..problems import Problem
+from ..records import dataclass, field, replace
 from ..state import RoleRef, State
 
 

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ..changes import AlterRole, Change, CommentRole, CreateRole, RoleChange, SetConfig, Value
@@ -16,6 +15,7 @@ from ..manifest.settings import fold, holds
 from ..policy import ATTRIBUTE_DEFAULTS, DesiredRole, Policy
 from ..privileges import BOOTSTRAP_OID, is_predefined
 from ..problems import Problem
+from ..records import replace
 from ..setting_checks import can_be_reset
 from ..state import FIRST_ASSUMED, Membership, Role, RoleRef, State
 

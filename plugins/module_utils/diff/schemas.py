@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Iterable, List, Optional
 
 from ..changes import AlterSchemaOwner, Change, CreateSchema, SchemaChange
 from ..policy import Policy
+from ..records import replace
 from ..state import RoleRef, Schema, State, default_acl
 
 

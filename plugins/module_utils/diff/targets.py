@@ -11,12 +11,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import AbstractSet, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
 
 from ..policy import Policy, Rule
 from ..privileges import ALL, DEFAULT_COVERS, KINDS, PUBLIC, PUBLIC_OID
 from ..problems import Problem
+from ..records import dataclass, field
 from ..signatures import split_signature
 from ..state import Object, State
 

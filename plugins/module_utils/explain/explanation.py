@@ -162,7 +162,8 @@ class Survey(NamedTuple):
     that is what an explanation of each role says, but it does not grow with roles times privileges.
 
     ``after`` has the roles as the plan leaves them. ``held`` has what PUBLIC holds once, and ``ways`` no way to it:
-    everybody has that. ``left_out``: how many of either there are beyond the most, which are those that lead farthest.
+    everybody has that. ``counts``: how many objects there are, by kind and schema. ``left_out``: how many of what is
+    held and of the ways there are beyond the most, which are those that lead farthest.
     """
 
     roles: Tuple[Asked, ...]
@@ -170,6 +171,7 @@ class Survey(NamedTuple):
     held: Tuple[Explained, ...]
     ways: Tuple[WayThrough, ...]
     edges: Tuple[Edge, ...]
+    counts: Mapping[Tuple[str, Optional[str]], int]
     left_out: Mapping[str, int] = {}
 
 
@@ -183,8 +185,9 @@ def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) ->
     asked, _problems = asked_roles([PUBLIC, *names], before, after, plan)
     made = _Explanation(policy, before, after, plan, lookups)
     forward = Forward(after, outcome.powers or Powers(after))
+    found = things(before, after, plan, forward)
     made.farthest = _farthest(len(path) for role in asked for path in made.groups_of(role).values())
-    held = made.of(asked, things(before, after, plan, forward), alone=True)
+    held = made.of(asked, found, alone=True)
     left_out = {"held": made.left_out}
     made.left_out = 0
     made.farthest = _farthest(len(way.path) for role in asked for way in made.reached_by(role).values())
@@ -195,7 +198,7 @@ def survey(policy: Policy, before: State, outcome: Outcome, lookups: Lookups) ->
     kept = {role.name for role in roles}
     edges = tuple(edge for role in asked for edge in made.edges_of(role))
     shown = tuple(item for item in held if item.answer.role in kept)
-    return Survey(tuple(roles), after, shown, tuple(ways), edges, left_out)
+    return Survey(tuple(roles), after, shown, tuple(ways), edges, _counts(found), left_out)
 
 
 def _farthest(lengths: Iterable[int]) -> int:
@@ -258,10 +261,7 @@ class _Explanation:
                 self._ownership(thing, *ways[number])
             for column in sorted({*thing.before, *thing.after}, key=lambda name: (name is not None, name or "")):
                 self._entries(thing, column, ways, reached)
-        counts: Dict[Tuple[str, Optional[str]], int] = defaultdict(int)
-        for thing in found:
-            counts[thing.kind, thing.schema] += len(thing.objects)
-        return self._in_order([role.name for role in roles], counts)
+        return self._in_order([role.name for role in roles], _counts(found))
 
     def ways_of(self, role: Asked) -> Iterator[WayThrough]:
         """The ways to what other roles hold, but PUBLIC."""
@@ -470,6 +470,14 @@ class _Explanation:
             )
         )
         return result
+
+
+def _counts(found: Sequence[Thing]) -> Mapping[Tuple[str, Optional[str]], int]:
+    """How many objects there are, by kind and schema."""
+    counts: Dict[Tuple[str, Optional[str]], int] = defaultdict(int)
+    for thing in found:
+        counts[thing.kind, thing.schema] += len(thing.objects)
+    return counts
 
 
 def _alone(role: Optional[int]) -> Mapping[int, Way]:

@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..catalog.objects import read_all_named, read_objects
 from ..privileges import is_system_schema
+from ..records import replace
 from ..scope import Scope
 from ..state import State
 

@@ -12,13 +12,13 @@ Every object is looked at once, whatever number of roles is asked for: some 0.1 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..acls import shared_groups
 from ..changes import AlterSchemaOwner, CreateSchema, Grant, Plan, Revoke
 from ..diff.retirements import Leaving
 from ..privileges import SHARED_KINDS, is_system_schema
+from ..records import dataclass, field
 from ..state import Acl, Group, Object, State
 from ..undo.entries import Places, entries_of, owned_by
 from ..undo.forward import Forward, in_statement_order

@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import FrozenSet, Mapping, Optional, Tuple
 
+from ..records import dataclass, field
 from ..state import Acl
 
 #: An object with an initial ACL: its catalog, its OID, and the column.

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import replace
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..acls import shared_groups
 from ..privileges import KINDS, PUBLIC_OID, STORE_SCHEMA, is_system_schema
+from ..records import replace
 from ..state import Acl, Group, Object, State, default_acl
 from .extras import Extras
 from .model import Skipped

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Mapping, Tuple
 
 from ..catalog.cluster import read_cluster, read_settings
@@ -22,6 +21,7 @@ from ..manifest.settings import fold
 from ..plan import make_plan
 from ..policy import manifest_to_policy
 from ..problems import ManifestInvalid, Problem
+from ..records import replace
 from ..state import State
 from .extras import Extras
 

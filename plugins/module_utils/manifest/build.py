@@ -13,10 +13,10 @@ that refers to it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from .. import privileges
+from ..records import dataclass, field
 from ..signatures import split_signature
 from .model import (
     DefaultGrantEntry,

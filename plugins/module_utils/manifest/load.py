@@ -11,12 +11,12 @@ from __future__ import annotations
 import base64
 import os
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .. import privileges
 from ..masking import Secrets, of_roles
 from ..problems import MISSING_LIBRARY, ManifestInvalid, Problem, as_written, file_of
+from ..records import dataclass, replace
 from .build import Part, part, sections_holder
 from .model import Manifest
 from .passwords import of_option, with_environment

@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import FrozenSet, Iterator, Mapping, Optional, Tuple, Union
+
+from ..records import dataclass, field
 
 #: A point in time as microseconds since 1970-01-01 00:00 UTC, or the word ``infinity``.
 Instant = Union[int, str]

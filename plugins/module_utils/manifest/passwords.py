@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Dict, List, Tuple
 
 from ..masking import Secrets
 from ..problems import Problem, file_of, written
+from ..records import replace
 from .model import Manifest, Password, RoleEntry
 from .texts import describe, show
 from .validate import Judge, join, no_text

@@ -11,10 +11,10 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Callable
 
 from .. import privileges
+from ..records import dataclass
 from .model import INFINITY, Instant
 
 #: PostgreSQL truncates longer names (NAMEDATALEN - 1).

@@ -13,12 +13,12 @@ import difflib
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from .. import privileges
 from ..masking import by_chance
 from ..problems import MANIFEST_INVALID, Problem
+from ..records import dataclass
 from . import settings
 from .spec import Option, Options
 from .texts import TEXTS, Refused, Unplain, check_name, describe, show

@@ -9,26 +9,29 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from collections import defaultdict
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ..explain.answers import GAINED, LOST, ROLE, UNCHANGED, Explained
+from ..explain.answers import GAINED, LOST, OWNS, ROLE, UNCHANGED, Explained
 from ..explain.explanation import MOST_TOLD, Asked, Survey, WayThrough
 from ..failure import Failure
 from ..filters import Options
 from ..masking import MASK
 from ..policy import Policy
+from ..privileges import is_system_schema
 from ..problems import shortened
 from ..run import Run
 from ..script import reasons_of
 from ..script_files import write
 from ..state import Role
 from ..transaction import Settings
+from .affected import affected_roles
 from .explained import explained_items
 from .items import suppressed_items, withheld_items
 from .result import summary, suppressed_counts, warnings_of
 
 #: What the filter on the controller has to know. Counts up when older data can no longer be read.
-FORMAT = 1
+FORMAT = 2
 
 #: The most items of each list; how many more there are is told. A page for people shows far less.
 MOST = {
@@ -91,7 +94,9 @@ def access_of(run: Run, options: Options, policy: Policy, *, check_mode: bool, w
         "summary": {name: value for name, value in summary(plan).items() if name != "managed"},
         "backlog": suppressed_counts(plan.suppressed),
         "warnings": warnings_of(run, where),
+        "affected": affected_roles(plan.changes),
         "roles": [_role(asked, run, survey, policy) for asked in survey.roles],
+        "together": _together(survey),
         **{name: items[: MOST[name]] for name, items in lists.items()},
         "counts": counts,
     }
@@ -144,6 +149,26 @@ def _held(held: Iterable[Explained]) -> Tuple[List[Item], int]:
 def _ways(ways: Sequence[WayThrough]) -> List[WayThrough]:
     """The ways, the longest last where there are too many."""
     return sorted(ways, key=lambda way: len(way.via)) if len(ways) > MOST["ways"] else list(ways)
+
+
+def _together(survey: Survey) -> List[Tuple[str, str, str, str, str]]:
+    """Where a role has a privilege on all objects of a kind in a schema although no single item says so, because some
+    have it for another reason than others, or since when: role, schema, kind, privilege, and ``before`` or ``after``.
+    """
+    found: Dict[Tuple[str, str, str, str, str], Set[int]] = defaultdict(set)
+    said: Set[Tuple[str, str, str, str, str]] = set()
+    for item in survey.held:
+        answer = item.answer
+        if item.columns or answer.privilege == OWNS or answer.schema is None or is_system_schema(answer.schema):
+            continue
+        for moment, other in (("before", GAINED), ("after", LOST)):
+            if answer.plan != other:
+                key = (answer.role, answer.schema, answer.kind, answer.privilege, moment)
+                found[key].update(one.oid for one in item.objects)
+                if item.whole or item.only:
+                    said.add(key)
+    counts = survey.counts
+    return sorted(key for key, oids in found.items() if key not in said and len(oids) == counts.get((key[2], key[1])))
 
 
 def _apart(held: Iterable[Explained]) -> Iterator[Explained]:

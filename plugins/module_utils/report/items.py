@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ..changes import (
@@ -33,6 +32,7 @@ from ..changes import (
     Withheld,
 )
 from ..privileges import KINDS
+from ..records import replace
 from ..statements.order import statement_of
 from ..statements.statement import SHOWN
 

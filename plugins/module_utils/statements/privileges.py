@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from dataclasses import replace
 from typing import (
     Any,
     Dict,
@@ -25,6 +24,8 @@ from typing import (
     Tuple,
     Union,
 )
+
+from ..records import replace
 
 try:
     from psycopg import sql

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import AbstractSet, Dict, List, Mapping, Optional, Tuple
 
 from ..changes import AddMember, Change, DropRole, Plan, RemoveMember
@@ -17,6 +16,7 @@ from ..diff.admins import acting_roles, in_order
 from ..diff.circles import without_circles
 from ..diff.retirements import Leaving
 from ..privileges import BOOTSTRAP_OID
+from ..records import replace
 from ..state import Membership, RoleRef, State
 
 #: Group and member, and from PostgreSQL 16 on the grantor; before, a membership is one row.

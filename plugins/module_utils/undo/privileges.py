@@ -12,7 +12,6 @@ Columns come after their relations, whose REVOKE takes them along, and schemas g
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import (
     Any,
     Dict,
@@ -36,6 +35,7 @@ from ..changes import AlterSchemaOwner, Change, CreateSchema, Grant, Plan, Revok
 from ..diff.retirements import Leaving
 from ..keep import merge_columns
 from ..problems import Problem
+from ..records import dataclass, field
 from ..state import Acl, Object, RoleRef, State
 from .entries import Entries, Places, Row, depths, entries_of, owned_by, take_away, what_hangs
 from .forward import Forward, in_statement_order

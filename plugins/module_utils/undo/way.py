@@ -14,7 +14,6 @@ to what the inspection found, entry by entry, each in its grantor's name.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from typing import (
     Any,
     Callable,
@@ -29,6 +28,8 @@ from typing import (
     Tuple,
     Type,
 )
+
+from ..records import dataclass, replace
 
 try:
     from psycopg import sql

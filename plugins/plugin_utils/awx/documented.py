@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import re
+from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import yaml
 from ansible_collections.pg_access.reconcile.plugins.plugin_utils.awx.judge import Known
 
 CONTROLLER = "ansible_collections.awx.awx"
-OWN = "ansible_collections.pg_access.reconcile"
-ROLE = "awx_job_template_"
+#: This collection.
+OWN = Path(__file__).resolve().parents[3]
 
 MODULES = (
     "project",
@@ -40,7 +42,7 @@ def known() -> Optional[Known]:
         modules=modules,
         access=_names(access),
         variables=_role_options("awx_job_template"),
-        reconcile=_role_options("reconcile"),
+        reconcile=reconcile_variables(),
     )
 
 
@@ -62,6 +64,12 @@ def _names(options: Dict[str, Dict[str, Any]]) -> List[str]:
     return [name for option, about in options.items() for name in (option, *about.get("aliases", []))]
 
 
+def reconcile_variables() -> List[str]:
+    """Those of the role, and of the playbooks around it."""
+    texts = [path.read_text(encoding="utf-8") for path in (OWN / "playbooks").glob("*.yml")]
+    return sorted({*_role_options("reconcile"), *re.findall(r"\breconcile_\w+", "\n".join(texts))})
+
+
 def _role_options(name: str) -> List[str]:
-    specs = yaml.safe_load(pkgutil.get_data(OWN, f"roles/{name}/meta/argument_specs.yml") or b"")
+    specs = yaml.safe_load((OWN / "roles" / name / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
     return list(specs["argument_specs"]["main"]["options"])

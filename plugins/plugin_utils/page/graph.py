@@ -16,17 +16,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
+from ansible_collections.pg_access.reconcile.plugins.module_utils.explain.answers import GAINED, LOST, UNCHANGED
+
 from .model import Access, Edge
 from .text import MINUS, counted, cut, escaped
 
 #: The most places of a picture that people can read. Beyond, roles that are alike share a place.
-MOST_NODES = 60
+MOST_NODES = 100
 
 #: Points.
-WIDTH, HEIGHT, COLUMN_GAP, ROW_GAP, MARGIN, LANE = 200, 40, 96, 14, 16, 10
+WIDTH, HEIGHT, COLUMN_GAP, ROW_GAP, MARGIN, LANE, INSET = 220, 40, 96, 14, 16, 10, 10
 
 _ROUNDS = 8
-_LONGEST, _LONGEST_NOTE = 24, 30
+#: What a place has room for, in the size of the name's and the note's letters.
+_NAME, _NOTE = (WIDTH - 2 * INSET) / 13, (WIDTH - 2 * INSET) / 11.5
 
 
 class Node(NamedTuple):
@@ -136,11 +139,14 @@ def _shared(names: Sequence[str], word: str) -> Node:
 
 
 def _busiest(nodes: Sequence[Node], edges: Sequence[Edge], place: Mapping[str, str]) -> List[Node]:
+    """What the plan does something about comes first, then what has most lines."""
     count: Counter[str] = Counter()
+    moved: Set[str] = {node.key for node in nodes if node.plan != UNCHANGED}
     for edge in edges:
-        count[place[edge.group]] += 1
-        count[place[edge.member]] += 1
-    chosen = sorted(nodes, key=lambda node: (-count[node.key], node.sort))[:MOST_NODES]
+        ends = (place[edge.group], place[edge.member])
+        count.update(ends)
+        moved.update(ends if edge.plan != UNCHANGED else ())
+    chosen = sorted(nodes, key=lambda node: (node.key not in moved, -count[node.key], node.sort))[:MOST_NODES]
     return sorted(chosen, key=lambda node: node.sort)
 
 
@@ -230,8 +236,9 @@ def _drawn(nodes: Sequence[Node], lines: Sequence[Line], ident: str, links: Mapp
         f'<desc id="{ident}-s">{counted(len(nodes), "place")} and {counted(len(lines), "line")}. Groups stand on the'
         " left, their members to the right of them. The table of memberships below says the same.</desc>",
     ]
-    parts += [_line(line, course, at, by_key) for line, course in zip(lines, courses)]
-    parts += [_box(node, at[node.key], links) for node in nodes]
+    numbers = {node.key: number for number, node in enumerate(nodes)}
+    parts += [_line(line, course, at, by_key, numbers) for line, course in zip(lines, courses)]
+    parts += [_box(node, at[node.key], links, numbers) for node in nodes]
     parts.append("</svg>")
     return "\n".join(parts)
 
@@ -297,7 +304,10 @@ def _apart(wanted: Sequence[float], sizes: Sequence[float]) -> List[float]:
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
-def _line(line: Line, course: Sequence[str], at: Mapping[str, Tuple[float, float]], nodes: Mapping[str, Node]) -> str:
+def _line(
+    line: Line, course: Sequence[str], at: Mapping[str, Tuple[float, float]], nodes: Mapping[str, Node],
+    numbers: Mapping[str, int],
+) -> str:  # fmt: skip
     """A line along its course. Through the columns between it goes level."""
     x, y = at[course[0]]
     path = [f"M{x + WIDTH:g} {y:g}"]
@@ -314,27 +324,34 @@ def _line(line: Line, course: Sequence[str], at: Mapping[str, Tuple[float, float
     told = f"{nodes[line.member].label} {words}: {nodes[line.group].label}"
     if line.number > 1:
         told += f" ({counted(line.number, 'membership')})"
-    told += {"gained": ", new", "lost": ", goes"}.get(line.plan, "")
+    told += {GAINED: ", new", LOST: ", goes"}.get(line.plan, "")
     sign = ""
-    if line.plan in ("gained", "lost"):
+    if line.plan in (GAINED, LOST):
         to, level = at[course[-1]]
         sign = (
             f'<text class="sign {line.plan}" x="{to - 10:g}" y="{level - 4:g}" text-anchor="end">'
-            f"{'+' if line.plan == 'gained' else MINUS}</text>"
+            f"{'+' if line.plan == GAINED else MINUS}</text>"
         )
-    return f'<g><title>{escaped(told)}</title><path class="{line.reach} {line.plan}" d="{"".join(path)}"/>{sign}</g>'
+    return (
+        f'<g data-ends="{numbers[line.group]} {numbers[line.member]}"><title>{escaped(told)}</title>'
+        f'<path class="{line.reach} {line.plan}" d="{"".join(path)}"/>{sign}</g>'
+    )
 
 
-def _box(node: Node, spot: Tuple[float, float], links: Mapping[str, str]) -> str:
+def _box(node: Node, spot: Tuple[float, float], links: Mapping[str, str], numbers: Mapping[str, int]) -> str:
+    """A place. Its words lie in a picture of their own, whose edge they cannot cross, whatever font a reader has."""
     x, y = spot
-    sign = {"gained": "+ ", "lost": f"{MINUS} "}.get(node.plan, "")
+    sign = {GAINED: "+ ", LOST: f"{MINUS} "}.get(node.plan, "")
     listed = ", ".join(node.members[:20]) + (f" and {len(node.members) - 20:,} more" if len(node.members) > 20 else "")
     shape = (
         f"<title>{escaped(listed)}</title>"
         f'<rect class="{"many" if len(node.members) > 1 else "one"} {node.plan}" x="{x:g}" y="{y - HEIGHT / 2:g}"'
         f' width="{WIDTH}" height="{HEIGHT}" rx="6"/>'
-        f'<text class="name" x="{x + 10:g}" y="{y - 3:g}">{escaped(sign + cut(node.label, _LONGEST))}</text>'
-        f'<text class="note" x="{x + 10:g}" y="{y + 13:g}">{escaped(cut(node.note, _LONGEST_NOTE))}</text>'
+        f'<svg x="{x + INSET:g}" y="{y - HEIGHT / 2:g}" width="{WIDTH - INSET - 2}" height="{HEIGHT}">'
+        f'<text class="name" y="{HEIGHT / 2 - 3:g}">{escaped(cut(sign + node.label, _NAME))}</text>'
+        f'<text class="note" y="{HEIGHT / 2 + 13:g}">{escaped(cut(node.note, _NOTE))}</text></svg>'
     )
+    names = "\n".join(escaped(name.lower()) for name in node.members)
+    told = f'data-place="{numbers[node.key]}" data-names="{names}"'
     target = links.get(node.members[0]) if len(node.members) == 1 else None
-    return f'<a href="#{escaped(target)}">{shape}</a>' if target else f"<g>{shape}</g>"
+    return f'<a href="#{escaped(target)}" {told}>{shape}</a>' if target else f"<g {told}>{shape}</g>"

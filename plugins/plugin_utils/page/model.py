@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ansible_collections.pg_access.reconcile.plugins.module_utils.explain.answers import (
     EVERYTHING,
@@ -19,10 +19,16 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.explain.answer
     ROLE,
     UNCHANGED,
 )
-from ansible_collections.pg_access.reconcile.plugins.module_utils.explain.matrix import EVERYWHERE, LATER, matrix_of
+from ansible_collections.pg_access.reconcile.plugins.module_utils.explain.matrix import (
+    EVERYWHERE,
+    LATER,
+    PARTLY,
+    WHOLE,
+    matrix_of,
+)
 
 #: The format of the data, as the module counts it.
-FORMAT = 1
+FORMAT = 2
 
 PUBLIC = "PUBLIC"
 
@@ -30,7 +36,7 @@ Item = Mapping[str, Any]
 #: By kind and privilege, how far it reaches.
 Cell = Dict[str, Dict[str, str]]
 
-_RANK = {LATER: 0, "some": 1, "all": 2}
+_RANK = {LATER: 0, PARTLY: 1, WHOLE: 2}
 
 
 class Unreadable(ValueError):
@@ -105,6 +111,15 @@ class Access:
             edges.append(Edge(group, member, there, whole, changed, tuple(dict.fromkeys(item[2] for item in told))))
         return edges
 
+    def reached(self) -> Mapping[str, Set[str]]:
+        """By role, which roles have what it holds through it, once the plan is done."""
+        found: Dict[str, Set[str]] = defaultdict(set)
+        for role, ways in self.ways.items():
+            for way in ways:
+                if way.plan != LOST:
+                    found[way.via[-1]].add(role)
+        return found
+
     # ---- what a role has
 
     def own(self, role: str) -> List[Row]:
@@ -127,24 +142,29 @@ class Access:
         connected = item["object"]["type"] == "database" and self.database in item["objects"]
         return bool(item["only"]) or connected
 
-    def cells(self) -> Dict[str, Dict[str, Cell]]:
-        """By role and schema what the role may there once the plan is done, but what everybody may through PUBLIC."""
+    def cells(self, *, before: bool = False) -> Dict[str, Dict[str, Cell]]:
+        """By role and schema what the role may there once the plan is done, or before it, beside what PUBLIC has."""
+        never = GAINED if before else LOST
         singles = (
-            {**(_whole(item) if self._is_all(item) else item), "privilege": privilege}
+            {**(_whole(item) if self._is_all(item) else item), "privilege": privilege, "plan": UNCHANGED}
             for items in self.held.values()
             for item in items
             for privilege in item["privileges"]
+            if item["plan"] != never
         )
         own: Dict[str, Dict[str, Cell]] = defaultdict(dict)
         for (role, schema), cell in matrix_of(singles).cells.items():
             own[role][schema] = {kind: dict(words) for kind, words in cell.items()}
+        for role, schema, kind, privilege, moment in self.data["together"]:
+            if before == (moment == "before"):
+                own[role][schema][kind][privilege] = WHOLE
         found: Dict[str, Dict[str, Cell]] = {}
         for told in self.roles:
             name = told["name"]
             places: Dict[str, Cell] = {}
             _merge(places, own.get(name, {}), None)
             for way in self.ways.get(name, ()):
-                if way.plan != LOST:
+                if way.plan != never:
                     _merge(places, _handed_on(own.get(way.via[-1], {})), way.set_role)
             if places:
                 found[name] = places
@@ -204,16 +224,61 @@ def rows(items: Iterable[Item]) -> List[Row]:
     ]
 
 
+#: Something that a role can do: on which objects, the privilege, whether to grant it onward, whether after SET ROLE.
+Can = Tuple[Any, ...]
+
+
 def affected(access: Access) -> Iterator[Tuple[str, bool, bool]]:
-    """The roles that gain or lose something: name, whether it gains, whether it loses."""
+    """The roles that gain or lose something by themselves or through groups: name, whether it gains, whether it loses.
+
+    What a role can do as before, only by somebody else's grant or another way, is neither.
+    """
+    told = {item["role"]: (bool(item["gains"]), bool(item["loses"])) for item in access.data["affected"]}
+    held = {name: [(_can(item), item["plan"]) for item in items] for name, items in access.held.items()}
+    moved = {name for name, items in held.items() if any(plan != UNCHANGED for _can_do, plan in items)}
     for role in access.roles:
         name = role["name"]
-        plans = {role["plan"]}
-        plans.update(item["plan"] for item in (*access.held.get(name, ()), *access.memberships.get(name, ())))
-        for way in access.ways.get(name, ()):
-            plans.update(both(way.plan, item["plan"]) or UNCHANGED for item in access.held[way.via[-1]])
-        if plans - {UNCHANGED}:
-            yield name, GAINED in plans, LOST in plans
+        ways = access.ways.get(name, ())
+        if not (
+            name in told
+            or name in moved
+            or role["plan"] != UNCHANGED
+            or any(item["plan"] != UNCHANGED for item in access.memberships.get(name, ()))
+            or any(way.plan != UNCHANGED or way.via[-1] in moved for way in ways)
+        ):
+            continue
+        before: Set[Can] = set()
+        after: Set[Can] = set()
+
+        def add(can: Sequence[Can], plan: Optional[str], before: Set[Can] = before, after: Set[Can] = after) -> None:
+            for found, never in ((before, GAINED), (after, LOST)):
+                if plan is not None and plan != never:
+                    found.update(can)
+
+        for item in access.memberships.get(name, ()):
+            add(_can(item), item["plan"])
+        for can, plan in held.get(name, ()):
+            add(can, plan)
+        for way in ways:
+            for can, plan in held[way.via[-1]]:
+                add(can if way.set_role is None else [(*one[:-1], True) for one in can], both(way.plan, plan))
+        gains, loses = told.get(name, (False, False))
+        gains = gains or role["plan"] == GAINED or not after <= before
+        loses = loses or role["plan"] == LOST or not before <= after
+        if gains or loses:
+            yield name, gains, loses
+
+
+def _can(item: Item) -> List[Can]:
+    """What an item stands for. Who may grant something onward has it, and who has it at once has it after SET ROLE."""
+    target = item["object"]
+    objects = (target["type"], target["schema"], target["name"], *item["objects"], *target["columns"])
+    return [
+        (objects, privilege, onward, later)
+        for privilege in item["privileges"]
+        for onward in ((False, True) if item["grant_option"] else (False,))
+        for later in ((False, True) if item["set_role"] is None else (True,))
+    ]
 
 
 __all__ = ["EVERYWHERE", "OWNS", "Access", "Edge", "Row", "Unreadable", "Way", "affected", "rows"]

@@ -18,7 +18,7 @@ from .graph import MOST_NODES, picture
 from .look import SCRIPT, STYLE
 from .matrix import matrix
 from .model import Access, Item, Unreadable, affected
-from .text import MINUS, counted, escaped, few, more, named
+from .text import MINUS, counted, escaped, more, named
 
 #: What a browser may do for the page: show this style, run this script, and nothing else; no request leaves it.
 _POLICY = "default-src 'none'; style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'"
@@ -53,12 +53,12 @@ def page(
 <header>
 <h1>{escaped(title)}</h1>
 {_notes(notes, "What is missing")}{_contents(accesses)}
+</header>
 <form class="filter" role="search" hidden>
 <label for="filter">Only roles with</label>
-<input type="search" id="filter" placeholder="part of a name" autocomplete="off" spellcheck="false">
+<input type="search" id="filter" placeholder="part of a role's name" autocomplete="off" spellcheck="false">
 <span id="filtered" class="soft" role="status"></span>
 </form>
-</header>
 <main>
 {body}
 </main>
@@ -82,9 +82,10 @@ def _hashed(text: str) -> str:
 
 
 _PARTS: Sequence[Tuple[str, str]] = (
+    ("c", "Who gains and who loses"),
+    ("p", "Plan"),
     ("g", "Roles and groups"),
     ("m", "Access matrix"),
-    ("p", "Plan"),
     ("b", "Backlog"),
     ("w", "Left as it is"),
     ("r", "Why each role has what it has"),
@@ -118,6 +119,7 @@ def _database(access: Access, ident: str) -> str:
         f" {named(data['server']['executor'])} · mode {escaped(data['options']['mode'])}"
     )
     contents: Dict[str, str] = {
+        "c": sections.changes(access, links),
         "g": _graph(access, drawn.svg, drawn.left_out, links, len(drawn.nodes)),
         "m": matrix(access, ident, links),
         "p": sections.plan(access),
@@ -149,12 +151,7 @@ def _tiles(access: Access) -> str:
         (len(access.roles) - any(role["name"] == "PUBLIC" for role in access.roles), "role", "roles"),
     ]
     items = "".join(f"<li><b>{number:,}</b> {one if number == 1 else many}</li>" for number, one, many in numbers)
-    sides = []
-    for word, index in (("gain", 1), ("lose", 2)):
-        names = [item[0] for item in touched if item[index]]
-        if names:
-            sides.append(f'<p><b class="{"gained" if index == 1 else "lost"}">{word}</b>: {few(names, 8)}</p>')
-    return f'<ul class="tiles">{items}</ul>{"".join(sides)}'
+    return f'<ul class="tiles">{items}</ul>'
 
 
 def _warnings(data: Item) -> str:

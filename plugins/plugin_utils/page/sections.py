@@ -31,14 +31,15 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.explain.answer
     WITHHELD,
 )
 
-from .model import PUBLIC, Access, Edge, Item, Row, Way
+from ..summary import words_of
+from .model import PUBLIC, Access, Edge, Item, Row, Way, affected
 from .text import MINUS, code, counted, escaped, few, more, named
 
 #: The most rows: of what a role holds itself, of what one way brings, the ways, and the statements and items of a list.
-OWN, BROUGHT, WAYS, STATEMENTS, ITEMS = 60, 12, 12, 500, 100
+OWN, BROUGHT, WAYS, STATEMENTS, ITEMS, AFFECTED = 60, 12, 12, 500, 100, 400
 
 #: Statements that are shown at once; more of them are behind a click.
-OPEN = 40
+OPEN = 20
 
 #: What stands behind a privilege, with the place in the manifest or the reason in its place.
 _BEHIND: Mapping[str, str] = {
@@ -238,7 +239,8 @@ def memberships(edges: Sequence[Edge], links: Mapping[str, str]) -> str:
         options = ", ".join(f"{escaped(word)}{tag(edge.changed.get(word, ''))}" for word in words)
         why = "; ".join(behind(*reason) for reason in edge.reasons)
         lines.append(
-            f"<tr{marked}><td>{_linked(edge.member, links)}{tag(edge.plan)}</td><td>{_linked(edge.group, links)}</td>"
+            f'<tr{marked} data-name="{escaped(f"{edge.member} {edge.group}".lower())}">'
+            f"<td>{_linked(edge.member, links)}{tag(edge.plan)}</td><td>{_linked(edge.group, links)}</td>"
             f"<td>{options}</td><td>{why}</td></tr>"
         )
     return (
@@ -248,6 +250,47 @@ def memberships(edges: Sequence[Edge], links: Mapping[str, str]) -> str:
         f"</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
         f"{more(len(edges) - 5 * ITEMS, 'membership')}</details>"
     )
+
+
+# ---- who gains and who loses
+
+
+def changes(access: Access, links: Mapping[str, str]) -> str:
+    """What the plan takes from each role and gives to it, those that lose first, and how many others that is about."""
+    reached = access.reached()
+    told = {item["role"] for item in access.data["affected"] if item["gains"] or item["loses"]}
+    lines = []
+    losers_first = sorted(access.data["affected"], key=lambda item: not item["loses"] and not item["dropped"])
+    for item in losers_first:
+        name = item["role"]
+        loses, gains = (escaped(words_of(item[side])) for side in ("loses", "gains"))
+        if item["dropped"]:
+            loses = f'<span class="tag lost">{MINUS} dropped</span> {loses}'
+        if item["created"]:
+            gains = f'<span class="tag gained">+ created</span> {gains}'
+        otherwise = [f"password {item['password']}"] if item["password"] else []
+        otherwise += [f"altered: {', '.join(item['altered'])}"] if item["altered"] else []
+        through = counted(len(reached[name]), "role") if name in reached else ""
+        lines.append(
+            f'<tr data-name="{escaped(name.lower())}"><th scope="row">{_linked(name, links)}</th><td>{loses}</td>'
+            f"<td>{gains}</td><td>{escaped(', '.join(otherwise))}</td><td>{through}</td></tr>"
+        )
+    parts = []
+    if lines:
+        parts.append(
+            '<div class="scroll" tabindex="0" role="region" aria-label="Who gains and who loses">'
+            '<table class="changes"><thead><tr><th scope="col">role</th><th scope="col">loses</th>'
+            '<th scope="col">gains</th><th scope="col">otherwise</th><th scope="col">and through it</th></tr></thead>'
+            f"<tbody>{''.join(lines[:AFFECTED])}</tbody></table></div>{more(len(lines) - AFFECTED, 'role')}"
+        )
+    others = [one for one in affected(access) if one[0] not in told]
+    for word, index in (("gains", 1), ("loses", 2)):
+        names = [one[0] for one in others if one[index]]
+        if names:
+            listed = ", ".join(_linked(name, links) for name in names[:8])
+            rest = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+            parts.append(f"<p>Through groups also {word if len(names) == 1 else word[:-1]}: {listed}{rest}.</p>")
+    return "".join(parts) or '<p class="soft">Nobody gains or loses anything.</p>'
 
 
 # ---- plan and backlog ------------------------------------------------------------------------------------------------
@@ -289,7 +332,7 @@ def backlog(access: Access, links: Mapping[str, str]) -> str:
         ]
         head = ("on", "privileges", "granted by", "revoked by")
         title = f"{_linked(name, links)} keeps {counted(count, 'undeclared privilege')}"
-        parts.append(_list(title, head, rows, f"What {name} keeps"))
+        parts.append(_list(title, head, rows, f"What {name} keeps", name))
     return "".join(parts) + more(access.left_out("kept"), "item")
 
 
@@ -301,7 +344,8 @@ def withheld(access: Access, links: Mapping[str, str]) -> str:
     parts = []
     for reason, found in groupby(items, key=lambda item: str(item["reason"])):
         rows = [
-            f"<tr><td>{_linked(item['role'], links) if item.get('role') else ''}</td>"
+            f'<tr data-name="{escaped(str(item.get("role") or "").lower())}">'
+            f"<td>{_linked(item['role'], links) if item.get('role') else ''}</td>"
             f"<td>{escaped(item['change'].replace('_', ' '))}</td><td>{_described(item.get('object'))}</td>"
             f"<td>{escaped(', '.join(item.get('privileges') or ()))}</td><td>{code(item['sql'])}</td></tr>"
             for item in found
@@ -312,10 +356,12 @@ def withheld(access: Access, links: Mapping[str, str]) -> str:
     return "".join(parts) + more(access.left_out("withheld"), "difference")
 
 
-def _list(title: str, head: Sequence[str], rows: Sequence[str], label: str) -> str:
+def _list(title: str, head: Sequence[str], rows: Sequence[str], label: str, role: str = "") -> str:
+    """``role``: the one that all of it is about."""
     cells = "".join(f'<th scope="col">{word}</th>' for word in head)
+    named_for = f' data-name="{escaped(role.lower())}"' if role else ""
     return (
-        f'<details><summary>{title}</summary><div class="scroll" tabindex="0" role="region"'
+        f'<details{named_for}><summary>{title}</summary><div class="scroll" tabindex="0" role="region"'
         f' aria-label="{escaped(label)}"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows[:ITEMS])}'
         f"</tbody></table></div>{more(len(rows) - ITEMS, 'row')}</details>"
     )

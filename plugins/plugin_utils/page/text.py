@@ -54,22 +54,48 @@ def few(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(map(named, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def cut(text: str, longest: int) -> str:
-    """A name that fits a place for this many characters of a usual width."""
+def cut(text: str, room: float) -> str:
+    """A text that fits a place of this width, in the size of its letters. Names that are alike often differ at the end
+    only, so the middle is left out.
+    """
     shown = visible(text)
-    room = float(longest)
-    for index, character in enumerate(shown):
-        room -= _width(character)
-        if room < (0 if index == len(shown) - 1 else 1):
-            return f"{shown[:index]}…"
-    return shown
+    widths = [_width(character) for character in shown]
+    if sum(widths) <= room:
+        return shown
+    left = room - _width("…")
+    head, tail = 0, len(shown)
+    while True:
+        # Three from the beginning for two from the end.
+        at_end = (len(shown) - tail) * 3 < head * 2
+        width = widths[tail - 1] if at_end else widths[head]
+        if width > left:
+            break
+        left -= width
+        head, tail = (head, tail - 1) if at_end else (head + 1, tail)
+    # A mark belongs to what stands before it.
+    while head < tail and not widths[head]:
+        head += 1
+    while tail < len(shown) and not widths[tail]:
+        tail += 1
+    return f"{shown[:head]}…{shown[tail:]}"
+
+
+#: Widths in a bold font that runs wide, so that a text fits in any other.
+_NARROW, _WIDE = frozenset("iIjl.,:;'|!()[]{} "), frozenset("mwMW@%&…")
 
 
 def _width(character: str) -> float:
-    if unicodedata.combining(character):
+    if unicodedata.combining(character) or character in "\u200c\u200d\ufe0e\ufe0f":
         return 0
-    wide = character in "mwMW@%" or unicodedata.east_asian_width(character) in "WF"
-    return 1.6 if wide else 1
+    if character in _NARROW:
+        return 0.46
+    if character in _WIDE or unicodedata.category(character) == "So":
+        return 1.15
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.1
+    if character > "\u024f":
+        return 1.15
+    return 0.92 if character.isupper() else 0.74
 
 
 def more(rest: int, noun: str, where: str = "") -> str:

@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Set, Tuple
 
+from ...records import dataclass, field
 from ..texts import describe, show
 from .conversion import IGNORED, KEEP, Form, Sections, Sifted, Sifter
 from .pgroles import LISTS, SHARED, Conversion, Shared, dicts

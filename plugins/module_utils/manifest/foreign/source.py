@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...masking import NOBODY, Secrets
 from ...problems import Problem
+from ...records import replace
 from ..build import Part, part, sections_holder
 from ..files import Document, read
 from ..model import DatabaseEntry

@@ -15,6 +15,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import pytest
@@ -102,6 +103,7 @@ class Server:
         self.private = True
         self.settings: List[Settings] = []
         self.closed = 0
+        self.info = SimpleNamespace(dbname="app")
         monkeypatch.setattr(edge, "require_psycopg", lambda: None)
         monkeypatch.setattr(edge, "connect", lambda _options, _mask: self)
         monkeypatch.setattr(edge, "address", lambda _connection: "app@db:5432")
@@ -422,6 +424,17 @@ def test_a_fault_before_there_is_a_module_shows_nothing_either(call: Caller, mon
 
 
 # ---- raw arguments ---------------------------------------------------------------------------------------------------
+
+
+def test_what_was_imported_is_no_work_for_the_garbage_collector(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: List[bool] = []
+    monkeypatch.setattr("gc.freeze", lambda: asked.append(True))
+
+    def work() -> None:
+        Module(argument_spec=SPEC).exit_json()
+
+    assert call({"login_db": "app"}, work).code == 0
+    assert asked == [True]
 
 
 def test_the_raw_arguments_stay_as_they_were_given(call: Caller) -> None:

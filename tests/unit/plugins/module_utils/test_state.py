@@ -99,6 +99,11 @@ def test_members_are_decoded_in_the_order_of_their_oids() -> None:
     assert members.objects()[1].label == "b"
 
 
+def test_members_may_be_names_by_oid() -> None:
+    members = Members(2, '{ "10" : "b", "9" : "\\"1\\" : \\u00e4" }')
+    assert members.objects() == [Object(9, '"1" : \u00e4'), Object(10, "b")]
+
+
 def test_members_without_objects_decode_nothing() -> None:
     assert Members(0, "no JSON at all").objects() == []
 

@@ -131,6 +131,22 @@ def hostile() -> Dict[str, Any]:
     )
 
 
+def chain() -> Dict[str, Any]:
+    """Groups in groups in groups, and names that differ at the end only, in scripts that run wide."""
+    world = World()
+    levels = [f"level_{number}" for number in range(8)]
+    alike = [f"department_of_finance_and_controlling_reader_{number}" for number in range(10)]
+    wide = [f"{word * 30}{number}" for number, word in enumerate(("\u0416", "W", "\u5de5", "\u0645"))]
+    for name in (*levels, *alike, *wide):
+        world.role(name)
+    for group, member in zip(levels, levels[1:]):
+        world.member(member, group)
+    for name in (*alike, *wide):
+        world.member(name, "level_0")
+        world.member("level_1", name)
+    return data_of(world, {"roles": declared("someone")}, database="chain")
+
+
 def large(roles: int = 300, schemas: int = 100, tables: int = 10) -> Dict[str, Any]:
     """As large as a page has to bear: each schema with its profiles, many logins, and a legacy login with much to keep."""
     world = World()

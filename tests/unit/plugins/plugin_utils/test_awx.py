@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 import pytest
+from ansible_collections.pg_access.reconcile.plugins.plugin_utils.awx.documented import reconcile_variables
 from ansible_collections.pg_access.reconcile.plugins.plugin_utils.awx.judge import Known, problems_of
 
 NAMED: Dict[str, Any] = {"name": {"type": "str", "required": True}, "new_name": {"type": "str"}}
@@ -164,7 +165,7 @@ WRONG: List[Any] = [
     ({"credential_inputs": {**LOGIN, "host": ["db"]}}, ["credential_inputs.host: it is ['db'], and has to be a text"]),
     ({"credential_inputs": {**LOGIN, "port": "54 32"}}, ["credential_inputs.port: it is '54 32', and has to be a number"]),
     ({"credential_inputs": {**LOGIN, "sslmode": "verify"}}, ["credential_inputs.sslmode: it is 'verify', and has to be one of verify-full, require"]),
-    ({"credential_inputs": {**LOGIN, "sslmode": "require", "ca": "system"}}, ["credential_inputs.sslmode: it is 'require', and has to be verify-full where ca is system"]),
+    ({"credential_inputs": {**LOGIN, "sslmode": "require", "ca": "system"}}, ["sslmode: it is 'require', and has to be verify-full where ca is system"]),
     ({"credential_inputs": {**LOGIN, "ca": "/etc/ssl/ca.pem"}}, ["credential_inputs.ca: it is '/etc/ssl/ca.pem', and has to be certificates"]),
     ({"credential_inputs": {**LOGIN, "fingerprint_key": "s3cret"}}, ["credential_inputs.fingerprint_key: it has 6 bytes, and has to have at least 16"]),
     # Lists and hosts
@@ -245,6 +246,17 @@ def test_a_misspelt_variable_of_the_role_is_noticed() -> None:
     assert problems_of(GIVEN, OWN, named, KNOWN) == [
         "awx_job_template_databses: the role has no such variable; did you mean awx_job_template_databases?"
     ]
+
+
+def test_variables_of_the_playbooks_are_known() -> None:
+    """Some of them are near to one of the role."""
+    reconcile = reconcile_variables()
+    assert {"reconcile_mode", "reconcile_hosts", "reconcile_export_roles"} <= set(reconcile)
+    given = {
+        **GIVEN,
+        "extra_vars": dict.fromkeys(["reconcile_hosts", "reconcile_export_roles", "reconcile_export_dest"], "x"),
+    }
+    assert problems_of(given, OWN, [], KNOWN._replace(reconcile=reconcile)) == []
 
 
 def test_every_problem_is_found_at_once() -> None:

@@ -157,10 +157,20 @@ def test_quotes_do_not_end_an_attribute() -> None:
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("short", "short"), ("a" * 24, "a" * 24), ("a" * 25, "a" * 23 + "…"), ("m" * 24, "m" * 14 + "…"), ("", "")],
+    [
+        ("short", "short"),
+        ("", ""),
+        ("a" * 20, "a" * 20),
+        ("a" * 21, "a" * 11 + "…" + "a" * 8),
+        ("m" * 24, "m" * 7 + "…" + "m" * 5),
+        ("\u0416" * 31, "\u0416" * 7 + "…" + "\u0416" * 5),
+        ("department_of_finance_reader_07", "department_…ader_07"),
+        # A mark stays with its letter.
+        ("e\u0301" * 40, "e\u0301" * 12 + "…" + "e\u0301" * 7),
+    ],
 )
-def test_a_name_is_cut_where_its_place_ends(name: str, shown: str) -> None:
-    assert cut(name, 24) == shown
+def test_a_name_is_cut_in_the_middle_where_its_place_is_too_small(name: str, shown: str) -> None:
+    assert cut(name, 15.4) == shown
 
 
 # ---- the same again --------------------------------------------------------------------------------------------------
@@ -216,9 +226,72 @@ def test_the_plan_and_the_backlog_are_there(shop: Dict[str, Any]) -> None:
     for text, _behind in shop["statements"]:
         assert text in statements
     assert "pgloader_pg keeps 15 undeclared privileges" in document.text
-    assert (
-        "26 statements" in document.text and "1 role loses" in document.text and "lose : intern_2019" in document.text
-    )
+    assert "26 statements" in document.text and "1 role loses" in document.text
+
+
+def test_who_loses_comes_first_then_who_gains_and_how_many_through_each(shop: Dict[str, Any]) -> None:
+    text = made(shop)
+    table = text[text.index('class="changes"') :].partition("</table>")[0]
+    rows = [Document(row).text.split(None, 1) for row in re.findall(r"<tr data-name=.*?</tr>", table)]
+    names = [name for name, _words in rows]
+    assert names == ["intern_2019", *sorted(names[1:])] and len(names) == 14
+    told = dict(rows)
+    assert told["intern_2019"] == "9 privileges, member of shop_owner"
+    assert told["anna"] == "member of sales_team"
+    # Its members and theirs have it.
+    assert told["sales-editor"] == "+ created 9 privileges 3 roles"
+    assert text.index('id="d0-c"') < text.index('id="d0-p"') < text.index('id="d0-g"') < text.index('id="d0-m"')
+
+
+def test_what_else_is_altered_about_a_role_is_told_and_is_no_gain() -> None:
+    world = World()
+    world.role("app", login=True)
+    raw = {"roles": [{"name": "app", "login": True, "connection_limit": 5}]}
+    text = made(reports.data_of(world, raw))
+    row = Document(re.findall(r"<tr data-name=.*?</tr>", text[text.index('class="changes"') :])[0]).text
+    assert row == "app altered: CONNECTION LIMIT", row
+    assert "0 roles gain" in Document(text).text
+
+
+def test_nobody_gains_or_loses_where_nothing_is_done() -> None:
+    world = World()
+    world.role("app", login=True)
+    text = made(reports.data_of(world, {"roles": declared("app", login=True)}))
+    assert "Nobody gains or loses anything." in text and "<ins" not in text and "<del" not in text
+
+
+def test_who_gains_through_a_group_only_is_told(shop: Dict[str, Any]) -> None:
+    world = World()
+    world.role("team")
+    world.role("anna", login=True)
+    world.member("anna", "team")
+    world.schema("sales", "postgres")
+    world.table("sales", "orders", "postgres")
+    raw = {
+        "roles": [*declared("team"), *declared("anna", login=True)],
+        "memberships": [{"role": "team", "members": [{"name": "anna"}]}],
+        "grants": [rule("team", "SELECT", "table", "sales", "orders")],
+    }
+    document = Document(made(reports.data_of(world, raw)))
+    assert "2 roles gain" in document.text and "Through groups also gains: anna ." in document.text
+
+
+def test_the_matrix_marks_what_comes_and_what_goes(shop: Dict[str, Any]) -> None:
+    text = made(shop)
+    table = text[text.index('aria-label="Access matrix"') :].partition("</table>")[0]
+    rows = dict(re.findall(r'<tr data-name="([^"]*)">(.*?)</tr>', table))
+    assert 'table <span class="letters"><ins>rawd</ins></span>' in rows["anna"]
+    assert 'table <span class="letters"><del>rawdDxtm</del></span>' in rows["intern_2019"]
+    assert "<ins" not in rows["pgloader_pg"] and "<del" not in rows["pgloader_pg"]
+    assert "underlined, comes with the plan" in text
+    # PostgreSQL's own schemas stand behind those that people work with.
+    world = World()
+    for name in ("pg_catalog", "information_schema", "zoo", "app"):
+        world.schema(name, "postgres", ("PUBLIC", "USAGE", "postgres"))
+    text = made(reports.data_of(world, {"roles": declared("someone")}))
+    head = text[text.index('class="matrix"') :].partition("</thead>")[0]
+    heads = re.findall(r"<bdi>(.*?)</bdi>", head)
+    assert heads == ["app", "zoo", "information_schema", "pg_catalog"]
 
 
 def test_the_matrix_has_whole_parts_and_what_needs_set_role(shop: Dict[str, Any]) -> None:

@@ -54,13 +54,14 @@ class _Fields:
     def __get__(self, record: object, cls: type) -> Any:
         import dataclasses
 
-        given = {name: cls.__dict__[name] for name in cls.__annotations__ if name in cls.__dict__}
-        for name, how in given.items():
-            if isinstance(how, _Field):
-                told = {key: value for key, value in how._asdict().items() if value is not _NOTHING}
-                given[name] = dataclasses.field(**told)
-        twin = type(cls.__name__, (), {"__annotations__": cls.__annotations__, "__module__": cls.__module__, **given})
-        return dataclasses.dataclass(frozen=True)(twin).__dataclass_fields__  # type: ignore[attr-defined]
+        how = {name: _of(cls.__dict__.get(name, _NOTHING))._asdict() for name in cls.__annotations__}
+        told = {name: {key: value for key, value in one.items() if value is not _NOTHING} for name, one in how.items()}
+        twin: Any = dataclasses.make_dataclass(
+            cls.__name__,
+            [(name, kind, dataclasses.field(**told[name])) for name, kind in cls.__annotations__.items()],
+            frozen=True,
+        )
+        return twin.__dataclass_fields__
 
 
 def _record(cls: Any) -> Any:

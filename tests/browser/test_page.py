@@ -254,7 +254,10 @@ def test_no_word_of_the_picture_leaves_its_place(chromium: Chromium, pages: dict
 def test_all_texts_grow_with_the_font_that_a_reader_has_chosen(chromium: Chromium, pages: dict[str, Path]) -> None:
     tab = Tab(chromium, pages["shop"])
     tab.ask(OPEN_ALL)
-    sizes = "Object.fromEntries(['body', '.small', 'h2', '.tiles b', 'td', 'code', '.tag'].map((name) => [name, parseFloat(getComputedStyle(document.querySelector(name)).fontSize)]))"
+    sizes = (
+        "Object.fromEntries(['body', '.small', 'h2', '.tiles b', 'td', 'code', '.tag'].map((name) =>"
+        " [name, parseFloat(getComputedStyle(document.querySelector(name)).fontSize)]))"
+    )
     usual = tab.ask(sizes)
     assert usual[".small"] < usual["body"] < usual["h2"] and usual[".small"] >= 12
     tab.ask("document.documentElement.style.fontSize = '200%'; 1")

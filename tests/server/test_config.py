@@ -341,7 +341,8 @@ def test_the_executors_own_settings(db: Database) -> None:
     manifest = {"roles": [{"name": "ex", "superuser": True, "login": True, "config": config}, {"name": "weak"}]}
     db.converge(manifest, login_user="ex")
     manifest["roles"][0]["config"] = {}  # type: ignore[index]
-    turn, settings = (db.connect(autocommit=False) for _ in range(2))
+    turn = db.connect(autocommit=False)
+    settings = db.connect(autocommit=False)
     turn.execute("SELECT pg_advisory_xact_lock(1885823346, 1953854062)")  # "pgar" and "turn"
     settings.execute("LOCK TABLE pg_db_role_setting IN SHARE MODE")
     run = db.background(manifest, login_user="ex")

@@ -249,19 +249,17 @@ def affected(access: Access) -> Iterator[Tuple[str, bool, bool]]:
             continue
         before: Set[Can] = set()
         after: Set[Can] = set()
-
-        def add(can: Sequence[Can], plan: Optional[str], before: Set[Can] = before, after: Set[Can] = after) -> None:
-            for found, never in ((before, GAINED), (after, LOST)):
-                if plan is not None and plan != never:
-                    found.update(can)
-
-        for item in access.memberships.get(name, ()):
-            add(_can(item), item["plan"])
-        for can, plan in held.get(name, ()):
-            add(can, plan)
+        has: List[Tuple[Sequence[Can], Optional[str]]] = [
+            (_can(item), item["plan"]) for item in access.memberships.get(name, ())
+        ]
+        has += held.get(name, ())
         for way in ways:
             for can, plan in held[way.via[-1]]:
-                add(can if way.set_role is None else [(*one[:-1], True) for one in can], both(way.plan, plan))
+                has.append((can if way.set_role is None else [(*one[:-1], True) for one in can], both(way.plan, plan)))
+        for what, plan in has:
+            for found, never in ((before, GAINED), (after, LOST)):
+                if plan is not None and plan != never:
+                    found.update(what)
         gains, loses = told.get(name, (False, False))
         gains = gains or role["plan"] == GAINED or not after <= before
         loses = loses or role["plan"] == LOST or not before <= after

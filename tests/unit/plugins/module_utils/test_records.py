@@ -65,7 +65,8 @@ def test_arguments_defaults_and_factories(classes: Any) -> None:
 @pytest.mark.parametrize("values, named", [((), {}), (("a", 1, [], "s", "p", "more"), {}), (("a",), {"unknown": 1})])
 def test_wrong_arguments_are_refused(classes: Any, values: Any, named: Any) -> None:
     for _attempt in range(2):
-        with pytest.raises(TypeError, match=r"Role\.__init__\(\)"):
+        # Before Python 3.10 the message has no class in it.
+        with pytest.raises(TypeError, match=r"__init__\(\)"):
             classes[0](*values, **named)
 
 

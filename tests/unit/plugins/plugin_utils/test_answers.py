@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, Sequence
 
 from ansible_collections.pg_access.reconcile.plugins.plugin_utils.answers import MOST, lines_of
 
@@ -23,8 +23,8 @@ def result(explain: Any, **more: Any) -> Dict[str, Any]:
     return {"server": {"database": "shop"}, "explain": explain, **more}
 
 
-def place(kind: str, name: str, schema: Any = None, columns: List[str] = []) -> Dict[str, Any]:  # noqa: B006
-    return {"type": kind, "schema": schema, "name": name, "columns": columns}
+def place(kind: str, name: str, schema: Any = None, columns: Sequence[str] = ()) -> Dict[str, Any]:
+    return {"type": kind, "schema": schema, "name": name, "columns": list(columns)}
 
 
 def test_each_way_is_a_line_and_privileges_share_one() -> None:

@@ -559,8 +559,8 @@ def test_long_chains_leave_out_what_is_farthest_and_no_privilege(most: int, monk
     names = [f"r{number:02}" for number in range(15)]
     for name in names:
         world.role(name)
-    for group, member in zip(names, names[1:]):
-        world.member(group, member)
+    for member, group in zip(names, names[1:]):
+        world.member(member, group)
     world.table("s", "t", "o", *((name, "SELECT", "o") for name in names))
     whole = reports.data_of(world, {"roles": [{"name": "new"}]})
     if most:

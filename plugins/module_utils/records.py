@@ -58,7 +58,11 @@ class _Fields:
         told = {name: {key: value for key, value in one.items() if value is not _NOTHING} for name, one in how.items()}
         twin: Any = dataclasses.make_dataclass(
             cls.__name__,
-            [(name, kind, dataclasses.field(**told[name])) for name, kind in cls.__annotations__.items()],
+            # pylint wants to see it in the body of a class.
+            [
+                (name, kind, dataclasses.field(**told[name]))  # pylint: disable=invalid-field-call
+                for name, kind in cls.__annotations__.items()
+            ],
             frozen=True,
         )
         return twin.__dataclass_fields__

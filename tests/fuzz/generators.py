@@ -123,8 +123,11 @@ def entry(options: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     return build()
 
 
+#: Options for files, of which there are cases of their own.
+FILE_OPTIONS = ("manifest_files", "manifest_contents")
+
 # Made once: building strategies costs more than drawing from them.
-_SECTIONS = entry({name: option for name, option in MANIFEST_OPTIONS.items() if name != "manifest_files"})
+_SECTIONS = entry({name: option for name, option in MANIFEST_OPTIONS.items() if name not in FILE_OPTIONS})
 
 
 @st.composite

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from caller import LARGEST, Answer, check, check_paths, must, run
-from generators import LONG, MARKER, SEEDS, Call
+from generators import FILE_OPTIONS, LONG, MARKER, SEEDS, Call
 
 KEY = "k-0123456789abcdef0123"
 
@@ -69,7 +69,7 @@ def test_seeds_have_everything() -> None:
                         found |= used(each, option["values"], f"{path}{name}.")
         return found
 
-    wanted = fields({name: option for name, option in MANIFEST_OPTIONS.items() if name != "manifest_files"})
+    wanted = fields({name: option for name, option in MANIFEST_OPTIONS.items() if name not in FILE_OPTIONS})
     assert wanted - set().union(*(used(seed, MANIFEST_OPTIONS) for seed in SEEDS)) == set()
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,15 @@ def _run_files(contents: list[bytes], call: Call, folder: Path, kind: str, more:
 
 
 @examples()
-@given(inputs=_files())
-def test_files(inputs: tuple[list[bytes], Call], folder: Path) -> None:
+@given(inputs=_files(), handed_over=st.booleans())
+def test_files(inputs: tuple[list[bytes], Call], handed_over: bool, folder: Path) -> None:
     contents, call = inputs
-    call.arguments["manifest_files"] = [str(folder / f"m{number}.yml") for number in range(len(contents))]
+    paths = [str(folder / f"m{number}.yml") for number in range(len(contents))]
+    if handed_over:
+        texts = [base64.b64encode(content).decode() for content in contents]
+        call.arguments["manifest_contents"] = dict(zip(paths, texts))
+    else:
+        call.arguments["manifest_files"] = paths
     _run_files(contents, call, folder, "files")
 
 

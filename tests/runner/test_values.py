@@ -64,11 +64,20 @@ def test_the_mode_of_a_survey_arrives(controller: Controller, db: Database, logi
 def test_an_answer_that_was_left_empty_is_none_at_all(
     controller: Controller, db: Database, login: dict[str, str]
 ) -> None:
-    empty = ("undeclared_grantees", "database", "update_password", "fingerprint_store", "plan_file", "undo_file")
+    empty = ("database", "plan_file", "undo_file", "lock_timeout", "explain")
     without = controller.run(plan(login))
     answered = controller.run(plan(login, launched={f"reconcile_{name}": "" for name in empty}))
     assert answered.status == "successful", answered.output
     assert answered.result["plan_digest"] == without.result["plan_digest"]
+
+
+def test_a_choice_or_limit_that_was_left_empty_stops_the_job(
+    controller: Controller, db: Database, login: dict[str, str]
+) -> None:
+    empty = ("reconcile_undeclared_grantees", "reconcile_update_password", "reconcile_max_drops")
+    job = controller.run(dataclasses.replace(plan(login, launched=dict.fromkeys(empty, "")), check=False))
+    assert (job.status, roles(db)) == ("failed", set()), job.output
+    assert all(name in job.said for name in empty) and "are empty" in job.said, job.output
 
 
 def test_a_limit_of_a_survey_is_a_number(controller: Controller, db: Database, login: dict[str, str]) -> None:

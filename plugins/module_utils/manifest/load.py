@@ -171,12 +171,16 @@ def _decoded(judge: Judge, contents: Any) -> Dict[str, bytes]:
         judge.report("manifest_contents", "must be a dict of paths and the contents of the files, not empty")
         return {}
     found: Dict[str, bytes] = {}
-    for path, content in contents.items():
+    for given, content in contents.items():
+        place = join("manifest_contents", str(given))
+        path = os.path.normpath(str(given))
+        if not given or path in found:
+            judge.report(place, "is given twice" if given else "a path must not be empty")
+            continue
         try:
-            found[os.path.normpath(str(path))] = base64.b64decode(content, validate=True)
+            found[path] = base64.b64decode(content, validate=True)
         except (TypeError, ValueError):
-            message = "must be text in base64, as ansible.builtin.slurp returns it"
-            judge.report(join("manifest_contents", str(path)), message)
+            judge.report(place, "must be text in base64, as ansible.builtin.slurp returns it")
     return found
 
 

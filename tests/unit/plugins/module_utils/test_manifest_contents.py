@@ -79,6 +79,8 @@ def test_nothing_is_read_where_the_module_runs(tmp_path: Path) -> None:
         ({"manifest_contents": {}}, "manifest_contents", "not empty"),
         ({"manifest_contents": ["/a.yml"]}, "manifest_contents", "must be a dict"),
         ({"manifest_contents": {"/a.yml": "roles: []"}}, "manifest_contents.'/a.yml'", "must be text in base64"),
+        ({"manifest_contents": {"": ""}}, "manifest_contents.''", "a path must not be empty"),
+        ({"manifest_contents": {"/a.yml": "", "/b/../a.yml": ""}}, "manifest_contents.'/b/../a.yml'", "is given twice"),
         ({"manifest_contents": {"/a.yml": 5}}, "manifest_contents.'/a.yml'", "must be text in base64"),
         ({"manifest_contents": {"/a.yml": "//4="}}, "a.yml", "is not UTF-8 text"),
         (

@@ -135,7 +135,8 @@ def export(made: Bench) -> None:
     made.sql('GRANT EXECUTE ON FUNCTION legacy."f(x)"() TO app', database="shop")
     said = play(made, "export")
     assert changes(said) == 1 and "name: schema legacy" in said.output, said.output
-    assert "schema legacy is not in the manifest: " in said.output, said.output
+    # ansible-core 2.16 breaks the lines of warnings.
+    assert "schema legacy is not in the manifest: " in " ".join(said.output.split()), said.output
     assert target.stat().st_mode & 0o777 == 0o600
     manifest = yaml.safe_load(target.read_text(encoding="utf-8"))
     assert "app" in [role["name"] for role in manifest["roles"]], manifest

@@ -9,6 +9,7 @@ Runs on whichever ansible-core is installed; the tests are run with the oldest s
 
 from __future__ import annotations
 
+import base64
 import inspect
 import json
 import os
@@ -285,6 +286,15 @@ def test_leak_2_warnings_hold_no_secret(call: Caller, server: Server, tmp_path: 
         f"app@db:5432: fingerprint_key_file {key} can be read by other users: its mode should be 0600"
     ]
     assert found.hides(HUSH, KEY)
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_contents_of_files_are_shown_nowhere(call: Caller, server: Server, as_text: bool) -> None:
+    content = base64.b64encode(f"roles: [{{name: app, login: true, password: {HUSH}}}]".encode()).decode()
+    contents: Any = {"/a.yml": content}
+    given = json.dumps(contents) if as_text else contents
+    found = call({"manifest_contents": given, "fingerprint_key": KEY, "login_db": "app"})
+    assert found.hides(HUSH, KEY, content)
 
 
 @pytest.mark.parametrize("secret", ["back\\slash-x", "tab\tulated-x", "new\nline-x", "it's-x", 'quo"te-x', "a=b c-x"])

@@ -33,10 +33,11 @@ def left_out(skipped: Sequence[Skipped]) -> List[str]:
     for item in skipped:
         names = by_reason.setdefault(item.reason, [])
         names.append(_name(item) if len(names) < _NAMED else "")
-    return [
-        f"{reason}: {', '.join(names[:_NAMED])}" + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        for reason, names in sorted(by_reason.items())
-    ]
+    return [f"{reason}: {_first(names)}" for reason, names in sorted(by_reason.items())]
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 def _name(item: Skipped) -> str:
@@ -75,9 +76,8 @@ def _small_wildcards(flat: Flat) -> Iterator[str]:
             found.append(f"{rule['role']} on {kind} {schema}.* ({count})")
     if not found:
         return
-    names = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
     rules = "1 rule with * stands" if len(found) == 1 else f"{len(found)} rules with * stand"
-    yield f"{rules} for fewer than {FEW} objects and would also give what is made next: {names}"
+    yield f"{rules} for fewer than {FEW} objects and would also give what is made next: {_first(found)}"
 
 
 def _by_default(manifest: Mapping[str, Any]) -> Dict[Tuple[str, Any, str], Set[str]]:

@@ -66,8 +66,10 @@ class _Affected:
             sort(self, change)
 
     def item(self, role: str) -> Dict[str, Any]:
-        new: Dict[str, Any] = {"role": role, "created": False, "dropped": False, "gains": {}, "loses": {}}
-        return self.items.setdefault(role, {**new, "altered": [], "password": None})
+        new: Dict[str, Any] = {
+            "role": role, "created": False, "dropped": False, "gains": {}, "loses": {}, "altered": [], "password": None
+        }  # fmt: skip
+        return self.items.setdefault(role, new)
 
     def count(self, role: str, side: str, what: str, number: int) -> None:
         counts = self.item(role)[side]

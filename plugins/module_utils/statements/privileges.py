@@ -25,8 +25,6 @@ from typing import (
     Union,
 )
 
-from ..records import replace
-
 try:
     from psycopg import sql
 except ImportError:  # the module reports the missing library before it composes anything
@@ -34,6 +32,7 @@ except ImportError:  # the module reports the missing library before it composes
 
 from ..changes import Grant, LendUsage, Revoke
 from ..privileges import KINDS
+from ..records import replace
 from ..state import Object, RoleRef, State
 from .names import in_order, role, roles, text
 from .statement import BATCH, SHOWN, Statement, role_set

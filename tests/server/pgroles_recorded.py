@@ -48,12 +48,12 @@ def catalog(db: Any) -> dict[str, str]:
     schemas = {str(oid): name for oid, name in db.query("SELECT oid, nspname FROM pg_namespace")}
     found: dict[str, str] = {}
     for key, value in db.snapshot().items():
-        kind, _, what = key.replace(db.name, "THIS_DB").partition(" ")
+        kind, _space, what = key.replace(db.name, "THIS_DB").partition(" ")
         if kind == "role":
             value = _COMMENT.sub("", value.partition("|")[2])
         elif kind == "default":
-            owner, _, rest = what.partition("|")
-            schema, _, letter = rest.rpartition("|")
+            owner, _bar, rest = what.partition("|")
+            schema, _bar, letter = rest.rpartition("|")
             what = f"{owner}|{schemas.get(schema, '')}|{letter}"
         elif kind == "setting":
             continue

@@ -74,7 +74,8 @@ def judge(
     blocked = [*drop_problems(changes, after), *drop_authority(changes, after, powers)]
     problems += [*blocked, *problems_elsewhere(changes, after, found.before, blocked)]
     problems += _unspeakable(changes)
-    return changes, tuple(problems), powers
+    # Two statements can lack the same.
+    return changes, tuple(dict.fromkeys(problems)), powers
 
 
 def _unspeakable(changes: Iterable[Change]) -> List[Problem]:

@@ -209,7 +209,7 @@ class _Judge:
                     f"{executor.name} may not end the sessions of role {role.name}: it does not have the privileges of "
                     f"{SIGNAL}"
                 )
-                yield self._problem(change, role, message, hints.membership(executor, ref, "inherit", self._state))
+                yield self._problem(change, role, message, self._membership(ref, "inherit"))
         what = f"{executor.name} may not drop role {role.name}"
         if self._powers.is_superuser(role.oid):
             yield self._problem(change, role, f"{what}, which is a superuser: only a superuser may", hints.SUPERUSER)
@@ -226,12 +226,7 @@ class _Judge:
             yield self._problem(change, role, f"{what}: it has no ADMIN OPTION on it", hint)
 
     def _membership(self, other: RoleRef, option: str) -> str:
-        known = self._state.roles.get(other.oid)
-        if known is not None and known.superuser:
-            return hints.SUPERUSER
-        if self._executor.oid in self._powers.groups_of(other.oid):
-            return hints.SUPERUSER  # a circle
-        return hints.membership(self._executor, other, option, self._state)
+        return hints.membership(self._executor, other, option, self._state, self._powers)
 
     @staticmethod
     def _problem(change: Change, role: RoleRef, message: str, hint: str, about: Optional[str] = None) -> Problem:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 try:
     from psycopg import sql
@@ -18,9 +18,7 @@ except ImportError:  # the module reports the missing library before it composes
 from ..problems import Problem
 from ..state import RoleRef, State
 from ..statements.names import role, text
-
-if TYPE_CHECKING:
-    from .powers import Powers
+from .powers import DATABASE_OWNER, Powers
 
 SUPERUSER = "Run as a superuser."
 
@@ -64,15 +62,27 @@ def admin_option(executor: RoleRef, group: RoleRef, version: int, powers: Powers
     return compose("GRANT {} TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE", group, executor)
 
 
-def membership(executor: RoleRef, group: RoleRef, option: str, state: State) -> str:
+def membership(executor: RoleRef, group: RoleRef, option: str, state: State, powers: Powers) -> str:
     """Make the executor a member with this option (``inherit`` or ``set``), which before PostgreSQL 16 there is not.
 
-    A role that the run itself creates cannot be granted beforehand.
+    A role that the run itself creates cannot be granted beforehand, one that is a member of the executor never, and a
+    superuser should not be: that would make the executor one. ``pg_database_owner`` takes no members but the owner.
     """
     version = state.server.version
+    if group.name == DATABASE_OWNER:
+        database = state.databases.get(state.server.database_oid)
+        if database is None:
+            return SUPERUSER
+        group = state.ref(database.owner)
+    if powers.is_superuser(group.oid) or executor.oid in powers.groups_of(group.oid):
+        return SUPERUSER
     if group.oid > 0:
+        # A membership that is there keeps the options that a GRANT does not name.
         words = f" WITH {option.upper()} TRUE" if version >= 16 else ""
-        return compose(f"GRANT {{}} TO {{}}{words}", group, executor)
+        grant = compose(f"GRANT {{}} TO {{}}{words}", group, executor)
+        if version < 16 and option == "inherit" and not powers.has(executor.oid, "inherit"):
+            return f"{grant}; {attribute(executor, 'inherit')}"
+        return grant
     declare = f"declare {executor.name} as a member of {group.name} in memberships"
     if version < 16:
         return declare[0].upper() + declare[1:]

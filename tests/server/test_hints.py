@@ -166,3 +166,40 @@ def test_the_owner_of_the_database_stands_for_pg_database_owner(db: Database) ->
     """
     _follow(db, _hints(db, manifest))
     db.converge(manifest, login_user="adm")
+
+
+@pytest.mark.versions(min=16)
+def test_one_hint_does_not_take_back_what_another_gave(db: Database) -> None:
+    """ADMIN OPTION on the role that goes, and its privileges: both are options of one membership."""
+    _an_admin(db, "GRANT r TO o WITH ADMIN OPTION; CREATE ROLE m; SET ROLE o; GRANT r TO m; RESET ROLE",
+              "REVOKE o FROM adm; ALTER TABLE s.t OWNER TO adm; ALTER SCHEMA s OWNER TO adm")  # fmt: skip
+    manifest = "roles: [{name: r, members: []}, {name: m, external: true}]\nretirements: [{role: o}]"
+    hints = [hint for hint in _hints(db, manifest) if "GRANT" in hint]
+    assert 'GRANT "o" TO "adm" WITH ADMIN TRUE' in hints
+    _follow(db, hints)
+    left = db.reconcile(manifest, check=True, login_user="adm")
+    assert not [problem for problem in left.problems if '"o"' in str(problem["hint"])], left.text
+
+
+@pytest.mark.versions(min=16)
+def test_admin_option_beside_a_membership_keeps_its_options(db: Database) -> None:
+    _an_admin(db, "REVOKE r FROM adm; GRANT r TO adm WITH INHERIT TRUE, SET FALSE")
+    manifest = "roles: [{name: r, connection_limit: 3}]"
+    assert _hints(db, manifest) == ['GRANT "r" TO "adm" WITH ADMIN TRUE']
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_what_the_plan_revokes_has_to_be_declared(db: Database, managed: bool) -> None:
+    """The heir needs CREATE where it is to own a function, and a manifest that manages the schema takes it away."""
+    _an_admin(db, "CREATE FUNCTION s.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; ALTER FUNCTION s.f() OWNER TO o",
+              "ALTER SCHEMA s OWNER TO adm; GRANT o, r TO adm" + (" WITH INHERIT TRUE, SET TRUE" if db.version >= 16 else ""))  # fmt: skip
+    manifest = "roles: [{name: r, members: [{name: adm}]}, {name: adm, external: true}]\nretirements: [{role: o, reassign_owned_to: r}]"
+    if managed:
+        manifest += "\nschemas: [{name: s, owner: adm}]"
+    declare = "declare CREATE on schema s for r in grants"
+    assert _hints(db, manifest) == [f'GRANT CREATE ON SCHEMA "s" TO "r"; or {declare}']
+    db.sql('GRANT CREATE ON SCHEMA "s" TO "r"')
+    if managed:
+        assert _hints(db, manifest) == [f"{declare.capitalize().replace('create', 'CREATE')}: the plan revokes it"]
+        manifest += "\ngrants: [{role: r, privileges: [CREATE], object: {type: schema, name: s}}]"
+    db.converge(manifest, login_user="adm")

@@ -126,6 +126,7 @@ changed:
   description: Whether O(dest) was written or its attributes were changed, or in check mode would be.
   returned: always
   type: bool
+  sample: true
 file:
   description: The path of the file, with the database's name where O(dest) has a place for it.
   returned: success, with O(dest)
@@ -148,6 +149,7 @@ yaml:
     - The same as YAML text, in a fixed order, with every name quoted. The same catalog makes the same text, byte by byte.
   returned: success
   type: str
+  sample: "roles:\n  - name: \"app\"\n    login: true\n"
 left_out:
   description:
     - What RV(not_exported) has, for people. For each reason one text with up to five names and how many more there are.
@@ -168,6 +170,7 @@ not_exported:
     role:
       description: The role that it is about. Null for C(PUBLIC), and where it is about none.
       type: str
+      sample: app
     object:
       description: The object that it is about, null where it is about none. C(name) is null where it is about several.
       type: dict
@@ -175,19 +178,24 @@ not_exported:
         type:
           description: The object's type.
           type: str
+          sample: table
         schema:
           description: The object's schema.
           type: str
+          sample: inventory
         name:
           description: The object's name.
           type: str
+          sample: items
         columns:
           description: The columns, if it is about columns.
           type: list
           elements: str
+          sample: []
     what:
       description: The same in words.
       type: str
+      sample: the password
     reason:
       description:
         - V(password) passwords are never exported. Told only where the login may see who has one. A role without login
@@ -213,6 +221,7 @@ not_exported:
         - V(untrusted_language) an ACL on a language that takes no grants.
         - V(unknown_kind), V(unknown_privilege) something that this version of the collection does not know.
       type: str
+      sample: password
 flat_roles:
   description: With O(suggest_profiles=true), the roles that stay flat although they hold privileges in a schema, and why.
   returned: success
@@ -222,9 +231,11 @@ flat_roles:
     role:
       description: The role.
       type: str
+      sample: app
     reason:
       description: Why it is not made of a profile.
       type: str
+      sample: the name of its schema inventory is not in its name
 summary:
   description: How much of what there is in the manifest.
   returned: success
@@ -233,27 +244,35 @@ summary:
     profiles:
       description: Profiles.
       type: int
+      sample: 2
     roles:
       description: Roles that are not external.
       type: int
+      sample: 14
     external_roles:
       description: Roles that are.
       type: int
+      sample: 1
     memberships:
       description: Memberships, each member of each group.
       type: int
+      sample: 9
     schemas:
       description: Schemas.
       type: int
+      sample: 3
     grants:
       description: Rules of C(grants).
       type: int
+      sample: 31
     default_privileges:
       description: Rules on default privileges.
       type: int
+      sample: 4
     not_exported:
       description: Items of RV(not_exported).
       type: int
+      sample: 2
 server:
   description: Where the module was connected.
   returned: success
@@ -262,27 +281,34 @@ server:
     version:
       description: The server's version.
       type: str
+      sample: "18.4"
     database:
       description: The database.
       type: str
+      sample: shop
     system_identifier:
       description: The cluster's identifier; empty where it may not be asked for.
       type: str
+      sample: "7533316231826718022"
     in_recovery:
       description: Whether the server is a standby.
       type: bool
+      sample: false
     executor:
       description: The role that the module ran as.
       type: str
+      sample: access_admin
 diff:
   description: How the file changes.
   returned: success, with C(--diff) and O(dest)
   type: list
   elements: dict
+  sample: [{before_header: /etc/access/shop.yml, after_header: /etc/access/shop.yml, before: '', after: '...'}]
 truncated:
   description: The result would have had more than 500,000 characters, so only O(dest) has the manifest.
   returned: where it is so
   type: bool
+  sample: true
 error_code:
   description:
     - What kind of failure it is, as for M(pg_access.reconcile.pg_role_reconcile).
@@ -299,35 +325,44 @@ problems:
     path:
       description: The option.
       type: str
+      sample: login_db
     file:
       description: The file.
       type: str
+      sample: null
     role:
       description: The role that the problem is about.
       type: str
+      sample: null
     object:
       description: The object that the problem is about.
       type: str
+      sample: null
     message:
       description: What is wrong.
       type: str
+      sample: nothing names the database
     hint:
       description: What would help.
       type: str
+      sample: Give login_db, connect_params.dbname or PGDATABASE.
 sql:
   description: Empty. The modules of this collection fail in the same form.
   returned: failure
   type: list
   elements: str
+  sample: []
 plan:
   description: What a run would do with the manifest that is not returned.
   returned: failure with RV(error_code=not_converged)
   type: list
   elements: str
+  sample: ['GRANT SELECT ON TABLE "inventory"."items" TO "app"']
 hint:
   description: What would help.
   returned: failure, where there is something
   type: str
+  sample: Give login_db, connect_params.dbname or PGDATABASE.
 """
 
 from ansible_collections.pg_access.reconcile.plugins.module_utils.export.run import run_role_export

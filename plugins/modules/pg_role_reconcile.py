@@ -719,6 +719,12 @@ options:
     type: bool
     default: true
 # Generated: end
+seealso:
+  - module: pg_access.reconcile.pg_role_export
+  - plugin: pg_access.reconcile.access_summary
+    plugin_type: filter
+  - module: community.postgresql.postgresql_privs
+  - module: community.postgresql.postgresql_user
 """
 
 EXAMPLES = r"""
@@ -805,6 +811,7 @@ changed:
   description: Whether something was done, or in check mode would be done. What is only held back does not count.
   returned: always
   type: bool
+  sample: true
 check_mode:
   description:
     - Whether the run was in check mode, so that nothing is done yet. A play cannot always know it, because tasks and
@@ -859,6 +866,7 @@ suppressed_revokes:
           description: The columns, for privileges on columns.
           type: list
           elements: str
+          sample: []
     owner:
       description: The object's owner, or whose default privileges these are.
       type: str
@@ -898,7 +906,8 @@ withheld:
     change:
       description:
         - V(create_role), V(alter_role), V(grant_membership), V(revoke_membership), V(create_schema),
-          V(alter_schema_owner), V(grant), V(revoke), V(grant_default_privilege) or V(revoke_default_privilege).
+          V(alter_schema_owner), V(grant), V(revoke), V(grant_default_privilege), V(revoke_default_privilege),
+          V(reassign_owned), V(drop_owned) or V(drop_role).
       type: str
       sample: alter_schema_owner
     role:
@@ -913,6 +922,7 @@ withheld:
       description: The privileges, where it is about some.
       type: list
       elements: str
+      sample: []
     sql:
       description: The statement that was not run.
       type: str
@@ -920,8 +930,8 @@ withheld:
     reason:
       description:
         - V(mode), V(external), V(undeclared_grantee), V(extension), V(unmanaged_membership), V(unmanaged_default),
-          V(predefined), V(provider), V(shared_object), V(dangling_grantee), V(automatic_membership), V(unknown_kind) or
-          V(self_protection).
+          V(predefined), V(provider), V(shared_object), V(dangling_grantee), V(automatic_membership), V(unknown_kind),
+          V(self_protection) or V(password_not_ours).
       type: str
       sample: mode
 affected_roles:
@@ -1114,6 +1124,7 @@ explain:
     set_role:
       description: The role that has to be set first, with C(SET ROLE), because it is not inherited all the way.
       type: str
+      sample: app_owner
     because:
       description:
         - What stands behind it. V(declared) by a rule, V(permitted) by a default privilege, V(kept) by the override,
@@ -1153,9 +1164,11 @@ diff:
     before:
       description: What is, limited to what changes or is kept by the override.
       type: str
+      sample: "schemas:\n  - {name: inventory, owner: postgres}\n"
     after:
       description: What is planned.
       type: str
+      sample: "schemas:\n  - {name: inventory, owner: app_owner}\n"
 ansible_facts:
   description: Facts about the last successful run on this host, unless O(facts=false).
   returned: success
@@ -1167,6 +1180,7 @@ ansible_facts:
           V(plan_digest) of the result.
         - Read it as C(ansible_facts.pg_role_reconcile).
       type: dict
+      sample: {changed: false, database: shop, sql: [], suppressed_revokes: [], suppressed_revoke_count: 0, summary: {}, plan_digest: 'sha256:2d71...'}
 error_code:
   description: What kind of failure it was. The guide on results lists the codes and what to do.
   returned: failure
@@ -1181,22 +1195,27 @@ problems:
     path:
       description: The place in the manifest.
       type: str
-      sample: grants[3].object.type
+      sample: grants[3].role
     file:
       description: The manifest file.
       type: str
+      sample: /etc/access/shop.yml
     role:
       description: The role that it is about.
       type: str
+      sample: ap
     object:
       description: The object that it is about.
       type: str
+      sample: inventory.items
     message:
       description: What is wrong.
       type: str
+      sample: "unknown role 'ap'; did you mean 'app'?"
     hint:
       description: What to do about it.
       type: str
+      sample: 'GRANT CREATE ON DATABASE "shop" TO "access_admin"'
 databases:
   description:
     - The other databases in which retired roles were emptied, for good, before something failed. RV(sql) is what was
@@ -1215,6 +1234,7 @@ plan:
   returned: failure, where a plan was made
   type: list
   elements: str
+  sample: ['GRANT SELECT ON TABLE "inventory"."items" TO "app"']
 sqlstate:
   description: The server's error code.
   returned: failure, where the server refused something
@@ -1224,14 +1244,17 @@ statement:
   description: The statement that the server refused, or answered with a warning. Secrets in it are masked.
   returned: failure, where the server refused something
   type: str
+  sample: ALTER ROLE "app" SET "work_mem" TO '64 potatoes'
 detail:
   description: The server's detail.
   returned: failure, where the server gave one
   type: str
+  sample: Key (rolname)=(app) already exists.
 hint:
   description: The server's hint, or the module's.
   returned: failure, where there is one
   type: str
+  sample: Give login_db, connect_params.dbname or PGDATABASE.
 """
 
 from ansible_collections.pg_access.reconcile.plugins.module_utils.module import run_role_reconcile

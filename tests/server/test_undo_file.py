@@ -376,6 +376,65 @@ def test_a_role_that_gave_itself_something(db: Database, undo: Path) -> None:
     assert back(db, undo, {"schemas": [{"name": "s"}]}) == []
 
 
+def test_a_grantor_that_inherits_the_owner(db: Database, undo: Path) -> None:
+    """It holds the grant option itself, so PostgreSQL takes it for the grantor, and not the owner that it inherits."""
+    db.sql(
+        "CREATE ROLE o", "CREATE ROLE g", "CREATE ROLE x", "GRANT o TO g", "CREATE SCHEMA s",
+        "GRANT USAGE ON SCHEMA s TO PUBLIC", "CREATE TABLE s.t (a int)", "ALTER TABLE s.t OWNER TO o",
+        "GRANT SELECT ON s.t TO g WITH GRANT OPTION", "GRANT SELECT ON s.t TO x",
+        "SET ROLE g", "GRANT SELECT ON s.t TO x", "GRANT SELECT ON s.t TO o WITH GRANT OPTION", "RESET ROLE",
+    )  # fmt: skip
+    assert {"x=r/g", "x=r/o", "o=r*/g"} <= (db.acl("s.t") or set())
+    manifest = {
+        "roles": [{"name": "x", "external": True, "privilege_reconciliation": "additive"}],
+        "schemas": [{"name": "s"}],
+    }
+    assert back(db, undo, manifest) == []
+    db.converge(manifest, undeclared_grantees="revoke")
+
+
+def test_a_grant_option_that_the_executor_inherits_from_the_plan_on(table: Database, undo: Path) -> None:
+    """What PostgreSQL would take for the grantor on the way back, instead of the owner, and without a word."""
+    options = table.admin()
+    table.sql(
+        # The first of both is found first.
+        "CREATE ROLE app", "CREATE ROLE o", "GRANT app, o TO adm", "ALTER SCHEMA s OWNER TO o",
+        "ALTER TABLE s.t OWNER TO o", "GRANT SELECT ON s.t TO old",
+    )  # fmt: skip
+    manifest = {
+        "roles": [{"name": name, "external": True} for name in ("o", "app", "adm")],
+        "schemas": [{"name": "s"}],
+        "grants": [
+            {
+                "role": "app", "privileges": ["SELECT"], "object": {"type": "table", "schema": "s", "name": "*"},
+                "with_grant_option": True,
+            }
+        ],
+    }  # fmt: skip
+    assert back(table, undo, manifest, **options) == []
+    table.converge(manifest, undeclared_grantees="revoke", **options)
+    assert table.acl("s.t") == {f"o={table.full}/o", "app=r*/o"}
+
+
+@pytest.mark.parametrize("inherits", [True, False], ids=["inherited", "not_inherited"])
+def test_a_grant_option_that_the_plan_takes_from_the_executor(table: Database, undo: Path, inherits: bool) -> None:
+    """On the way back it cannot grant by it before it has it again; it may become the owner, whom it may not inherit."""
+    if not inherits and table.version < 16:
+        pytest.skip("a member that may set the owner inherits it, or nobody")
+    options = table.admin()
+    with_options = f" WITH INHERIT {inherits}, SET TRUE" if table.version >= 16 else ""
+    table.sql(
+        "CREATE ROLE o", f"GRANT o TO adm{with_options}", "ALTER SCHEMA s OWNER TO o", "ALTER TABLE s.t OWNER TO o",
+        "GRANT USAGE ON SCHEMA s TO adm", "GRANT SELECT ON s.t TO adm WITH GRANT OPTION",
+        "GRANT SELECT (b) ON s.t TO old WITH GRANT OPTION", "GRANT UPDATE (b) ON s.t TO adm WITH GRANT OPTION",
+        "SET ROLE adm", "GRANT SELECT ON s.t TO old", "GRANT UPDATE (b) ON s.t TO old", "RESET ROLE",
+    )  # fmt: skip
+    assert "old=r/adm" in (table.acl("s.t") or set())
+    manifest = {"schemas": [{"name": "s"}]}
+    assert back(table, undo, manifest, **options) == []
+    table.converge(manifest, undeclared_grantees="revoke", **options)
+
+
 # ---- roles that go
 
 

@@ -106,7 +106,9 @@ class PrivilegesBack:
         problems: List[Problem] = []
         notes = [note for found in self._notes.values() for note in found[:3]]
         for _key, found in sorted(steps.items()):
-            changes, refused = authorize_privileges(merge_columns(found), self._after, self._powers)
+            changes, refused = authorize_privileges(
+                merge_columns(found), self._after, self._powers, given=self._plan.changes
+            )
             stages.append([*self._lends(changes), *changes])
             problems += refused
         return stages, notes, problems

@@ -12,7 +12,7 @@ A shared catalog knows this for every database without a connection to it (Postg
 from __future__ import annotations
 
 import hashlib
-from typing import FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .records import dataclass, field
 
@@ -68,6 +68,17 @@ class Ties:
     count: int
     objects: Tuple[Tuple[int, int], ...] = ()
     labels: Tuple[str, ...] = ()
+
+
+def destroyed_of(ties: Iterable[Ties], inherited: bool) -> List[Ties]:
+    """What DROP OWNED destroys of one role's ties in one database: what it owns, and where an heir takes that over the
+    user mappings, which REASSIGN OWNED passes over. Default privileges are no objects.
+    """
+    return [
+        tie
+        for tie in ties
+        if tie.how == OWNER and (tie.catalog == "pg_user_mapping" if inherited else tie.catalog != "pg_default_acl")
+    ]
 
 
 class Held(NamedTuple):

@@ -79,7 +79,8 @@ class DesiredRole:
 class DesiredEdge:
     """``member`` is to be a member of ``group``. ``inherit`` and ``set`` are None where the manifest does not say.
 
-    ``by_attribute``: a new membership is then inherited where the member has INHERIT.
+    ``by_attribute``: a new membership is then inherited where the member has INHERIT. ``unsaid``: before PostgreSQL 16
+    the manifest does not say ``inherit``.
     """
 
     group: str
@@ -89,6 +90,7 @@ class DesiredEdge:
     inherit: Optional[bool] = None
     set: Optional[bool] = None
     by_attribute: bool = False
+    unsaid: bool = False
 
 
 @dataclass(frozen=True)
@@ -428,6 +430,7 @@ def _edges(manifest: Manifest) -> Iterator[DesiredEdge]:
             inherit=entry.inherit,
             set=entry.set,
             by_attribute=entry.by_attribute,
+            unsaid=entry.unsaid,
         )
 
 
@@ -461,6 +464,8 @@ def _unite(edges: Iterable[DesiredEdge], report: Report) -> Dict[Tuple[str, str]
                 f" ({_options(first)}) than in {edge.source} ({_options(edge)})",
                 role=edge.member,
             )
+        elif first.unsaid and not edge.unsaid:
+            found[edge.group, edge.member] = edge
     return found
 
 

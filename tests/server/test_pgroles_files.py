@@ -161,6 +161,24 @@ def test_a_native_manifest_that_says_the_same_has_the_same_plan(db: Database, tm
     assert converge(db, theirs).sql == []
 
 
+def test_a_member_without_inherit_and_nothing_said_of_it(db: Database, tmp_path: Path) -> None:
+    db.sql("CREATE ROLE team; CREATE ROLE app LOGIN NOINHERIT; CREATE ROLE other NOINHERIT; GRANT team TO other")
+    text = """
+        auth_providers: []
+        roles: [{name: team}, {name: app, login: true, inherit: false}, {name: other, inherit: false}]
+        memberships: [{role: team, members: [{name: app}, {name: other}]}]
+        """
+    path = write(tmp_path, "pgroles.yaml", text)
+    converge(db, path)
+    assert db.members("team") == {"app", "other"}
+    if db.version >= 16:
+        # pgroles takes it for true.
+        assert {edge[4] for edge in db.edges("team")} == {True}
+    else:
+        said = write(tmp_path, "said.yaml", text.replace("{name: app}, {name: other}]", "{name: app, inherit: true}]"))
+        db.fails(None, "unsupported_version", "inherit: true contradicts", manifest_files=[said])
+
+
 def policy(spec: str, name: str) -> str:
     body = textwrap.indent(textwrap.dedent(spec), "  ")
     return f"---\napiVersion: pgroles.io/v1alpha1\nkind: PostgresPolicy\nmetadata:\n  name: {name}\nspec:\n{body}"

@@ -26,6 +26,9 @@ MANIFEST: dict[str, Any] = {"roles": [{"name": "heir"}], "retirements": [RETIRE]
 #: The rest of the plan of MANIFEST in the connected database.
 HERE = ['REASSIGN OWNED BY "old" TO "heir"', 'DROP OWNED BY "old"', 'DROP ROLE "old"']
 
+#: What DROP OWNED says in a database that was filled.
+SWEPT = " /* deletes policies: mine on public.kept; destroys: user mapping for old on server srv */"
+
 
 @pytest.fixture
 def others(db: Database) -> Iterator[Others]:
@@ -72,10 +75,10 @@ def ties(db: Database, role: str = "old") -> int:
     return count
 
 
-def emptying(session: Session, *, policies: bool = True) -> list[str]:
+def emptying(session: Session, *, swept: bool = True) -> list[str]:
     """The statements of MANIFEST in a database that was filled."""
     where = f'/* in database "{session.info.dbname}" */ '
-    remark = " /* deletes policies: mine on public.kept */" if policies else ""
+    remark = SWEPT if swept else ""
     return [f'{where}REASSIGN OWNED BY "old" TO "heir"', f'{where}DROP OWNED BY "old"{remark}']
 
 
@@ -139,7 +142,7 @@ def test_other_databases_are_emptied_first(db: Database, others: Others) -> None
     assert result.sql == [
         *emptying(other),
         *HERE[:1],
-        f"{HERE[1]} /* deletes policies: mine on public.kept */",
+        f"{HERE[1]}{SWEPT}",
         HERE[2],
     ]
     assert result.summary["roles"]["dropped"] == 1
@@ -249,8 +252,8 @@ def test_without_an_heir_what_is_owned_is_destroyed_and_named(db: Database, othe
     for text in (statement, warning):
         assert f"{db.name}_b" in text
         assert "table public.t00" in text or "table t00" in text
-        # 25 and schema, table and large object; the user mapping and the default privileges are no objects.
-        assert "and 8 more" in text
+        # 25 and schema, table, large object and user mapping; the default privileges are no objects.
+        assert "and 9 more" in text
     assert other.execute("SELECT relname FROM pg_class WHERE relkind = 'r' AND oid >= 16384").fetchall() == [("kept",)]
     assert other.execute("SELECT FROM pg_largeobject_metadata").fetchall() == []
 
@@ -394,7 +397,7 @@ def test_an_executor_that_is_no_superuser(db: Database, others: Others) -> None:
     other.execute("GRANT CREATE ON SCHEMA s TO heir")
     session = db.connect(user="old", dbname=f"{db.name}_b")
     result = db.converge(manifest, **admin)
-    assert result.sql == [*emptying(other, policies=False), *HERE]
+    assert result.sql == [*emptying(other, swept=False), *HERE]
     assert owner(other) == "heir"
     with pytest.raises(psycopg.OperationalError):
         session.execute("SELECT 1")

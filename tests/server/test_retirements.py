@@ -79,6 +79,27 @@ def test_odd_names(db: Database, name: str) -> None:
     assert any("deletes row-level security policies" in warning for warning in result.warnings)
 
 
+@pytest.mark.parametrize("heir", [True, False])
+def test_user_mappings_go_with_or_without_an_heir(db: Database, heir: bool) -> None:
+    """REASSIGN OWNED passes over them, and nobody has the passwords in them afterwards."""
+    db.sql("CREATE ROLE old; CREATE ROLE heir; CREATE FOREIGN DATA WRAPPER w")
+    db.sql("CREATE SERVER srv FOREIGN DATA WRAPPER w; CREATE TABLE public.t (a int); ALTER TABLE public.t OWNER TO old")
+    how = {"drop_owned": True, **({"reassign_owned_to": "heir"} if heir else {})}
+    empty = db.reconcile(retiring(**how), check=True)
+    db.sql("CREATE USER MAPPING FOR old SERVER srv OPTIONS (password 'hidden')")
+    result = db.converge(retiring(**how), diff=True)
+    lost = "user mapping for old on server srv"
+    (statement,) = [text for text in result.sql if text.startswith("DROP OWNED")]
+    (warning,) = [text for text in result.warnings if "destroys what nobody inherits" in text]
+    for text in (statement, warning, str(result.diff)):
+        assert lost in text
+        assert ("table public.t" in text) is not heir
+    assert db.value("SELECT count(*) FROM pg_user_mapping") == 0
+    # An approval of the plan before the mapping was made is none for this.
+    assert result.plan_digest != empty.plan_digest
+    assert "hidden" not in str(dict(result))
+
+
 def test_what_it_granted_is_granted_by_the_owner_first(db: Database) -> None:
     db.sql(OLD)
     db.sql("SET ROLE old; GRANT SELECT ON s.theirs TO r; RESET ROLE")

@@ -16,7 +16,7 @@ from typing import AbstractSet, Dict, List, Mapping, Sequence, Set, Tuple, Union
 
 from ..authority.drops import drop_authority
 from ..authority.powers import Powers
-from ..belongings import NO_OBJECTS, OWNER, Belongings, Destroyed
+from ..belongings import NO_OBJECTS, OWNER, Belongings, Destroyed, destroyed_of
 from ..changes import AddMember, Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember, Revoke
 from ..drops import drop_problems
 from ..policy import Policy
@@ -106,7 +106,7 @@ def emptying_changes(database: str, found: Belongings, changes: Sequence[Change]
                 reassigned.append(replace(change, database=database))
             continue
         inherited = any(isinstance(c, ReassignOwned) and c.role == change.role for c in changes)
-        lost = Destroyed() if inherited else Destroyed.of(owned)
+        lost = Destroyed.of(destroyed_of(mine, inherited))
         policies = found.policies.get(change.role.oid, ())
         if mine:
             dropped.append(DropOwned(change.role, change.source, policies, *lost, database=database))

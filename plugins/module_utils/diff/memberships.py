@@ -43,7 +43,7 @@ def option_problems(policy: Policy, state: State) -> List[Problem]:
                 "No option or attribute keeps a member from SET ROLE here: leave the option out if "
                 f"{edge.member} may do that, else the membership."
             )
-        elif edge.inherit is not None and edge.inherit != member.inherit:
+        elif edge.inherit is not None and not edge.unsaid and edge.inherit != member.inherit:
             wanted, own = str(edge.inherit).lower(), str(member.inherit).lower()
             message = (
                 f"inherit: {wanted} contradicts the role's own inherit: {own}, "

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import AbstractSet, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
-from ..belongings import OWNER, Destroyed, Ties
+from ..belongings import Destroyed, destroyed_of
 from ..changes import Change, DropOwned, DropRole, Emptied, ReassignOwned, RetirementChange
 from ..filters import is_ignored
 from ..policy import Policy
@@ -92,22 +92,12 @@ def retirement_changes(policy: Policy, state: State) -> List[RetirementChange]:
         if heir is not None:
             changes.append(ReassignOwned(ref, state.ref(heir), source))
         if retirement.drop_owned:
-            lost = Destroyed.of(_possessions(oid, state)) if heir is None else Destroyed()
+            here = state.server.database
+            ties = [tie for tie in state.belongings.ties if tie.role == oid and tie.database == here]
+            lost = Destroyed.of(destroyed_of(ties, heir is not None))
             changes.append(DropOwned(ref, source, state.belongings.policies.get(oid, ()), *lost))
         changes.append(DropRole(ref, source, terminate=retirement.terminate_sessions))
     return changes
-
-
-def _possessions(oid: int, state: State) -> List[Ties]:
-    """What DROP OWNED destroys: everything owned in the connected database but default privileges, which are no
-    objects.
-    """
-    here = state.server.database
-    return [
-        ties
-        for ties in state.belongings.ties
-        if ties.role == oid and ties.how == OWNER and ties.database == here and ties.catalog != "pg_default_acl"
-    ]
 
 
 def without_destroyed(policy: Policy, state: State, leaving: Leaving) -> Tuple[State, List[Problem]]:

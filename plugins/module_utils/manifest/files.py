@@ -32,10 +32,14 @@ _NO_TEMPLATES = "files are read where the module runs and are not templated (the
 
 
 class Document(NamedTuple):
-    """One document of a file. ``prefix`` stands before every path in it: empty, or ``document 3 (Role app): ``."""
+    """One document of a file. ``prefix`` stands before every path in it: empty, or ``document 3 (Role app): ``.
+
+    ``merged``: the paths of dicts with a merge key (``<<``). What it stands for is in the content.
+    """
 
     content: Dict[Any, Any]
     prefix: str = ""
+    merged: Tuple[str, ...] = ()
 
 
 def read(judge: Judge, path: str, given: Optional[bytes] = None) -> Optional[List[Document]]:
@@ -52,9 +56,8 @@ def read(judge: Judge, path: str, given: Optional[bytes] = None) -> Optional[Lis
     loader = kind(text)
     try:
         node = loader.get_single_node()
-        content = (
-            None if node is None else BROKEN if _too_much(judge, [node]) else _Reader(judge, loader).value(node, "")
-        )
+        reader = _Reader(judge, loader)
+        content = None if node is None else BROKEN if _too_much(judge, [node]) else reader.value(node, "")
     except yaml.YAMLError as exc:
         if str(getattr(exc, "problem", None)) == _ANOTHER:
             return _stream(judge, kind, text)
@@ -73,7 +76,7 @@ def read(judge: Judge, path: str, given: Optional[bytes] = None) -> Optional[Lis
     if not isinstance(content, dict):
         judge.report("", "must be a dict with the sections as its keys")
         return None
-    return [Document(content)]
+    return [Document(content, merged=tuple(reader.merged))]
 
 
 #: PyYAML's words for a file with more than one document.
@@ -209,6 +212,8 @@ class _Reader:
         self._open: Set[int] = set()
         #: Whether braces are only text, because nothing is read from where they stand.
         self._unread = False
+        #: The paths of dicts with a merge key.
+        self.merged: List[str] = []
 
     def value(self, node: Any, path: str) -> Any:
         """A node's value. A node that an alias repeats is read once."""
@@ -272,6 +277,7 @@ class _Reader:
         unusable = False
         for key_node, value_node in node.value:
             if key_node.tag == _TAG + "merge":
+                self.merged.append(path)
                 pairs.append((key_node, value_node))
                 continue
             if not isinstance(key_node, yaml.ScalarNode):

@@ -42,8 +42,9 @@ class MemberEntry:
     """The other end of a membership, in any of the three spellings; ``source`` is ``memberships[0].members[1]``.
 
     ``place`` is where the name stands: ``memberships[0].members[1].name``. ``by_attribute``: a new membership is
-    inherited where the member has INHERIT, as GRANT has it. ``side``: of a tool that wants each membership at the group
-    and at the member, where this one stands.
+    inherited where the member has INHERIT, as GRANT has it. ``unsaid``: ``inherit`` is what another tool takes an
+    omitted one for; before PostgreSQL 16, where the member's attribute decides, it is omitted. ``side``: of a tool that
+    wants each membership at the group and at the member, where this one stands.
     """
 
     name: str
@@ -53,6 +54,7 @@ class MemberEntry:
     inherit: Optional[bool] = None
     set: Optional[bool] = None
     by_attribute: bool = False
+    unsaid: bool = False
     side: Optional[str] = None
 
 

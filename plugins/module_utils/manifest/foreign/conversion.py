@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Dict, FrozenSet, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, NamedTuple, Optional, Set, Tuple
 
 from ...masking import leaves, structure
 from ..texts import show
@@ -99,7 +99,8 @@ class ConvertedJudge(Judge):
 class Sections:
     """Native raw sections that grow with each document of a file, and the judge of the file as it was written.
 
-    ``complete``: false where something could not be read that other things may refer to.
+    ``complete``: false where something could not be read that other things may refer to. ``unsaid``: the native places
+    of members whose ``inherit`` is not in the file.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -107,6 +108,7 @@ class Sections:
         self.values: Dict[str, Any] = {}
         self.places = Places()
         self.complete = True
+        self.unsaid: Set[str] = set()
 
     def add(self, section: str, item: Any, original: str) -> Optional[str]:
         """One more item of a list, whatever it is until ``fill``. Returns its native path; None where the section is

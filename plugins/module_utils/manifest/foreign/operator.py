@@ -53,7 +53,8 @@ _EVERY = {"table": ("table", "view", "materialized_view"), "sequence": ("sequenc
 def secrets_of(resources: Iterable[Document]) -> Iterator[Tuple[str, str]]:
     """What no output may show: whatever stands where a role has no field, as a password in a wrong place does."""
     known = KINDS["Role"]["options"]
-    for content, _prefix in resources:
+    for resource in resources:
+        content = resource.content
         spec = content.get("spec")
         if content.get("kind") != "Role" or not isinstance(spec, Mapping):
             continue

@@ -298,11 +298,12 @@ class Conversion:
                 self._grantee(grant, f"{native}.grant[{number}]")
         return item
 
-    def _memberships(self, item: Dict[str, Any], _native: str, _original: str) -> Dict[str, Any]:
+    def _memberships(self, item: Dict[str, Any], native: str, _original: str) -> Dict[str, Any]:
         """An omitted ``inherit`` is true there, also for an existing membership."""
-        for member in item["members"] if isinstance(item.get("members"), list) else ():
-            if isinstance(member, dict):
-                member.setdefault("inherit", True)
+        for number, member in enumerate(item["members"] if isinstance(item.get("members"), list) else ()):
+            if isinstance(member, dict) and "inherit" not in member:
+                member["inherit"] = True
+                self._sections.unsaid.add(f"{native}.members[{number}]")
         return item
 
     def _retirements(self, item: Dict[str, Any], _native: str, _original: str) -> Dict[str, Any]:

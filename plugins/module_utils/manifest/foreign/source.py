@@ -25,7 +25,7 @@ from .bundle import Bundle, bundle, fragment
 from .conversion import Call, ConvertedJudge, Sections, call_of
 from .kubernetes import group_and_kind, secrets_of, title_of
 from .operator_spec import GROUP
-from .recognize import BESIDE, BUNDLE, FRAGMENT, RESOURCES, format_of, is_resource
+from .recognize import BESIDE, BUNDLE, FRAGMENT, PGROLES, RESOURCES, format_of, is_resource
 
 
 class Resource(NamedTuple):
@@ -73,6 +73,8 @@ class Reader:
             return self._bundle(judge, path, documents[0], labels)
         sections = Sections(judge)
         more: List[Part] = []
+        if kind == PGROLES:
+            _refuse_merged(judge, documents[0])
         if kind == RESOURCES:
             more = self._resources(sections, documents)
         elif kind == FRAGMENT:
@@ -90,7 +92,10 @@ class Reader:
     def _judged(self, judge: Judge, sections: Sections) -> Found:
         native = ConvertedJudge(judge.label, judge.file, sections.places)
         fields = native.fields(sections.values, sections_holder(), "")
-        parts = [] if fields is None else [_in_its_database(part(native, fields), native, sections)]
+        parts: List[Part] = []
+        if fields is not None:
+            found = _unsaid(part(native, fields), native, sections)
+            parts.append(_in_its_database(found, native, sections))
         renamed = {judge.source(written): judge.source(original) for written, original in sections.places.renamed()}
         return Found(parts, [*judge.problems, *native.problems], {}, renamed, bool(parts) and sections.complete)
 
@@ -128,6 +133,7 @@ class Reader:
 
     def _bundle(self, judge: Judge, path: str, root: Document, labels: Mapping[str, str]) -> Found:
         sections = Sections(judge)
+        _refuse_merged(judge, root)
         whole = bundle(root.content, sections)
         found = self._judged(judge, sections)
         names: Dict[str, str] = {}
@@ -158,9 +164,34 @@ class Reader:
             judge.report("", "is no part of a pgroles bundle")
             return Found([], judge.problems, {}, {}, complete=False)
         sections = Sections(judge)
+        _refuse_merged(judge, documents[0])
         self._secrets.add_all(pgroles.secrets(documents[0].content))
         fragment(documents[0].content, sections, whole)
         return self._judged(judge, sections)
+
+
+def _refuse_merged(judge: Judge, document: Document) -> None:
+    """pgroles does not know merge keys, and passes over keys that it does not know: a role without LOGIN there would
+    have it here. What kubectl sends has them resolved.
+    """
+    for place in document.merged:
+        text = "has a merge key (<<), which pgroles passes over with all that it stands for: write the keys out"
+        judge.report(place, text)
+
+
+def _unsaid(found: Part, native: Judge, sections: Sections) -> Part:
+    """The part, with the members marked whose ``inherit`` is not in the file."""
+    if not sections.unsaid:
+        return found
+    places = {native.source(place) for place in sections.unsaid}
+    stanzas = tuple(
+        replace(
+            stanza,
+            members=tuple(replace(one, unsaid=True) if one.source in places else one for one in stanza.members),
+        )
+        for stanza in found.manifest.memberships
+    )
+    return replace(found, manifest=replace(found.manifest, memberships=stanzas))
 
 
 def _in_its_database(found: Part, native: Judge, sections: Sections) -> Part:

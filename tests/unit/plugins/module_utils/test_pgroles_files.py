@@ -23,6 +23,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.problems impor
 
 #: Without a mark a manifest is read as a native one. This key is pgroles' alone and says nothing about access.
 MARK = "auth_providers: []\n"
+MERGED = "has a merge key (<<), which pgroles passes over with all that it stands for: write the keys out"
 
 
 def write(folder: Path, text: str, name: str = "access.yml") -> str:
@@ -164,6 +165,27 @@ def test_an_omitted_inherit_of_a_member_is_true(tmp_path: Path) -> None:
         ("b", False, True),
     ]
     assert stanza.exclusive
+    # Before PostgreSQL 16 the member's own attribute decides where the file says nothing.
+    assert [member.unsaid for member in stanza.members] == [True, False]
+
+
+def test_what_is_said_of_a_membership_once_is_said(tmp_path: Path) -> None:
+    said = "memberships: [{role: g, members: [{name: a, inherit: true}]}]"
+    unsaid = "memberships: [{role: g, members: [{name: a}]}]"
+    for first, second, whole in ((said, unsaid, False), (unsaid, said, False), (unsaid, unsaid, True)):
+        one, two = (line[len("memberships: [") : -1] for line in (first, second))
+        text = f"{MARK}roles: [{{name: g}}, {{name: a}}]\nmemberships: [{one}, {two}]"
+        assert policy(tmp_path, text).edges["g", "a"].unsaid is whole
+
+
+def test_a_merge_key_stands_for_nothing_there_and_is_refused(tmp_path: Path) -> None:
+    """pgroles passes over it, and a role would have LOGIN here that has none there."""
+    text = "roles: [&base {name: app, login: true}, {<<: *base, name: other}]"
+    assert found(tmp_path, MARK + text) == {"a.yml: roles[1]": MERGED}
+    assert [role.login for role in read(tmp_path, text).roles] == [True, True]
+    # What kubectl sends has the keys in it.
+    resources = policy(tmp_path, resource(text))
+    assert resources.roles["other"].attributes["login"] is True
 
 
 def test_a_schema_as_scope_of_a_default_privilege(tmp_path: Path) -> None:
@@ -509,6 +531,13 @@ def test_a_bundle_is_read_from_its_root(tmp_path: Path) -> None:
     assert whole.schemas["inventory"].owner == "app_owner"
     assert {rule.owner for rule in whole.default_rules} == {"app_owner"}
     assert set(whole.edges) == {("editor_inventory", "app")}
+
+
+def test_a_merge_key_in_any_file_of_a_bundle(tmp_path: Path) -> None:
+    merged = "roles: [{<<: {login: true}, name: app"
+    assert bundle_problems(tmp_path, app=APP.replace("roles: [{name: app", merged)) == {"app.yml: roles[0]": MERGED}
+    root = ROOT.replace("editor:\n", "editor:\n          <<: {inherit: false}\n")
+    assert bundle_problems(tmp_path, root=root) == {"bundle.yml: shared.profiles.editor": MERGED}
 
 
 def test_a_problem_in_a_file_of_a_bundle_names_that_file(tmp_path: Path) -> None:

@@ -68,14 +68,19 @@ class Rivals:
         )
 
 
-def authorize_privileges(changes: Sequence[Change], state: State, powers: Powers) -> Tuple[List[Change], List[Problem]]:
-    """The changes, each with the role in whose name it runs, and a problem for each one that nobody here may make."""
+def authorize_privileges(
+    changes: Sequence[Change], state: State, powers: Powers, *, given: Sequence[Change] = ()
+) -> Tuple[List[Change], List[Problem]]:
+    """The changes, each with the role in whose name it runs, and a problem for each one that nobody here may make.
+
+    ``given``: what was granted since the ACLs in ``state`` were read.
+    """
     executor = state.server.current_user
     if powers.is_superuser(executor):
         return list(changes), []
     acls = Acls(state)
     lost = _lost(changes)
-    rivals = Rivals(powers.acts_with(executor), state, changes)
+    rivals = Rivals(powers.acts_with(executor), state, [*changes, *given])
     result: List[Change] = []
     problems: List[Problem] = []
     for change in changes:

@@ -20,6 +20,7 @@ from pathlib import Path
 #: Pages of the site that lie outside of `docs/`, by their path in the checkout.
 BORROWED = {
     "CHANGELOG.md": "changelog.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security-policy.md",
     "demo/README.md": "demo.md",

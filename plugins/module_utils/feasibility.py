@@ -15,6 +15,7 @@ from typing import Dict, Iterable, List, Set, Tuple
 
 from .authority.defaults import authorize_defaults
 from .authority.drops import drop_authority
+from .authority.hints import agreed
 from .authority.memberships import authorize_members
 from .authority.powers import Powers
 from .authority.privileges import authorize_privileges, label_of
@@ -74,7 +75,7 @@ def judge(
     blocked = [*drop_problems(changes, after), *drop_authority(changes, after, powers)]
     problems += [*blocked, *problems_elsewhere(changes, after, found.before, blocked)]
     problems += _unspeakable(changes)
-    return changes, tuple(problems), powers
+    return changes, tuple(agreed(problems)), powers
 
 
 def _unspeakable(changes: Iterable[Change]) -> List[Problem]:

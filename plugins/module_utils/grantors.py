@@ -17,6 +17,7 @@ from collections import defaultdict
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from .acls import Acls
+from .authority.hints import membership
 from .authority.powers import Powers
 from .authority.privileges import label_of, no_usage
 from .changes import Change, Grant, Revoke, Target
@@ -164,40 +165,111 @@ def _settle(
     ]
     depth = _depths(owner, entries, outer)
     result: List[Change] = []
-    cascades: Dict[int, Set[str]] = defaultdict(set)
+    onward: List[Revoke] = []
     for change in (*changes, *extra):
-        if not isinstance(change, Revoke) or change.grantor.oid == owner:
-            result.append(change)
-            continue
-        grantor = change.grantor.oid
-        ranked = replace(change, depth=max(depth.get((grantor, p), 0) for p in change.privileges))
-        holds = all(
-            (grantor, p) in outer or any(e.grantable for e in bucket.group.acl.of(grantor).get(p, ()))
-            for p in change.privileges
-        )
-        if grantor not in state.roles or powers.is_superuser(grantor):
-            problems.append(_stuck(ranked, "a superuser's revoke acts as the owner"))
-        elif holds and powers.can_become(grantor):
-            if not powers.uses_schema(grantor, bucket.target.schema):
-                lending = powers.lending(change.grantor, str(bucket.target.schema))
-                if lending is None:
-                    problems.append(no_usage(change, change.grantor))
-                    continue
-                result.append(lending)
-            result.append(replace(ranked, run_as=change.grantor))
-        elif powers.owns(grantor, owner):
-            problems.append(_stuck(ranked, "it is a member of the owner, whose entries CASCADE leaves alone"))
-        elif _inherits_option(grantor, change.privileges, entries, powers):
-            # recursive_revoke in acl.c asks whether the grantor still has the option, by whatever way.
-            why = "it inherits the grant option from another role, so CASCADE leaves its entries alone"
-            problems.append(_stuck(ranked, why))
+        if isinstance(change, Revoke) and change.grantor.oid != owner:
+            onward.append(replace(change, depth=max(depth.get((change.grantor.oid, p), 0) for p in change.privileges)))
         else:
-            cascades[grantor].update(change.privileges)
-            result.append(replace(ranked, covered=True))
-    for grantor, privileges in sorted(cascades.items()):
-        below = max(depth.get((grantor, p), 1) for p in privileges)
-        result.extend(_cascade(bucket, grantor, frozenset(privileges), fate, below, state))
+            result.append(change)
+    reach = _Reach(bucket, outer, state, powers)
+    burning: Dict[str, Set[int]] = defaultdict(set)
+    left: List[Revoke] = []
+    for change in onward:
+        itself = reach.by_itself(change)
+        unreached = None if itself else reach.not_by_cascade(change)
+        if unreached is not None:
+            problems.append(unreached)
+            continue
+        left.append(change)
+        if not itself:
+            for privilege in change.privileges:
+                burning[privilege] |= reach.above(change.grantor.oid, privilege)
+    alive = {
+        p: _after_cascade([*(e for e in entries if e.privilege == p), *_given(fate, p, owner)], roles, owner, p, reach)
+        for p, roles in burning.items()
+    }
+    for change in left:
+        burnt = frozenset(p for p in change.privileges if change.grantor.oid in burning.get(p, ()))
+        if any((e.grantee, e.grantor) == (change.grantee.oid, change.grantor.oid) for p in burnt for e in alive[p]):
+            # In each grantor's name it works: whatever the owner gave still holds the others up.
+            hint = membership(state.ref(state.server.session_user), change.grantor, "set", state, powers)
+            why = "its grantors hold each other's grant option, which CASCADE leaves alone"
+            problems.append(_stuck(change, why, hint))
+            continue
+        if burnt:
+            result.append(replace(change, privileges=burnt, covered=True))
+        if burnt == change.privileges:
+            continue
+        change = replace(change, privileges=change.privileges - burnt)
+        if not powers.uses_schema(change.grantor.oid, bucket.target.schema):
+            lending = powers.lending(change.grantor, str(bucket.target.schema))
+            if lending is None:
+                problems.append(no_usage(change, change.grantor))
+                continue
+            result.append(lending)
+        result.append(replace(change, run_as=change.grantor))
+    result.extend(_cascades(bucket, burning, alive, fate, state))
     return result, problems
+
+
+class _Reach:
+    """Which entries of a bucket the run reaches in their grantor's name, and which by the owner's CASCADE."""
+
+    def __init__(self, bucket: Bucket, outer: FrozenSet[Tuple[int, str]], state: State, powers: Powers) -> None:
+        self._bucket = bucket
+        self._outer = outer
+        self._state = state
+        self._powers = powers
+
+    def by_itself(self, change: Revoke) -> bool:
+        """Whether the login may become the grantor, which still has the option."""
+        grantor = change.grantor.oid
+        if grantor not in self._state.roles or self._powers.is_superuser(grantor):
+            return False
+        held = self._bucket.group.acl.of(grantor)
+        return self._powers.can_become(grantor) and all(
+            (grantor, p) in self._outer or any(e.grantable for e in held.get(p, ())) for p in change.privileges
+        )
+
+    def above(self, grantor: int, privilege: str) -> Set[int]:
+        """The grantor, and all from whom it has its grant option, but for the owner.
+
+        As long as one of them has the option from somebody, CASCADE leaves alone what it gave.
+        """
+        owner, entries = self._bucket.group.owner, self._bucket.group.acl.entries
+        found, pending = {grantor}, [grantor]
+        while pending:
+            holder = pending.pop()
+            for entry in entries:
+                if entry.grantee == holder and entry.privilege == privilege and entry.grantable:
+                    if entry.grantor != owner and entry.grantor not in found:
+                        found.add(entry.grantor)
+                        pending.append(entry.grantor)
+        return found
+
+    def passed_over(self, grantor: int, privilege: str) -> str:
+        """Why CASCADE leaves alone what this role gave; empty where it does not."""
+        if grantor not in self._state.roles or self._powers.is_superuser(grantor):
+            return "a superuser's revoke acts as the owner"
+        if self._powers.owns(grantor, self._bucket.group.owner):
+            return "it is a member of the owner, whose entries CASCADE leaves alone"
+        if _inherits_option(grantor, frozenset((privilege,)), self._bucket.group.acl.entries, self._powers):
+            # recursive_revoke in acl.c asks whether the grantor still has the option, by whatever way.
+            return "it inherits the grant option from another role, so CASCADE leaves its entries alone"
+        return ""
+
+    def not_by_cascade(self, change: Revoke) -> Optional[Problem]:
+        """A problem where the owner's CASCADE does not reach the entries."""
+        for privilege in sorted(change.privileges):
+            why = self.passed_over(change.grantor.oid, privilege)
+            if why:
+                return _stuck(change, why)
+            for role in sorted(self.above(change.grantor.oid, privilege)):
+                if self.passed_over(role, privilege):
+                    name = self._state.ref(role).name
+                    why = f"{change.grantor.name} has the grant option from {name}, whose entries CASCADE leaves alone"
+                    return _stuck(change, why, _without(name))
+        return None
 
 
 def _inherits_option(grantor: int, privileges: FrozenSet[str], entries: Iterable[Entry], powers: Powers) -> bool:
@@ -269,7 +341,7 @@ def _dependent(bucket: Bucket, entry: Entry, state: State) -> Problem:
     )
 
 
-def _stuck(change: Revoke, why: str) -> Problem:
+def _stuck(change: Revoke, why: str, hint: str = "") -> Problem:
     label = label_of(change)
     words = ", ".join(sorted(change.privileges))
     return Problem(
@@ -277,9 +349,13 @@ def _stuck(change: Revoke, why: str) -> Problem:
         object=label,
         message=f"{words} on {label} was given to {change.grantee.name} by {change.grantor.name}, and no statement "
         f"reaches it: {why}",
-        hint=f"Take the superuser attribute or the membership from {change.grantor.name} for the time of the run.",
+        hint=hint or _without(change.grantor.name),
         code="dependent_privileges",
     )
+
+
+def _without(name: str) -> str:
+    return f"Take the superuser attribute or the membership from {name} for the time of the run."
 
 
 def _regrants(target: Target, again: Mapping[Tuple[int, str], bool], state: State) -> Iterable[Grant]:
@@ -314,47 +390,81 @@ def _depths(owner: int, entries: Iterable[Entry], outer: FrozenSet[Tuple[int, st
     return depth
 
 
-def _cascade(
-    bucket: Bucket, grantor: int, privileges: FrozenSet[str], fate: _Fate, depth: int, state: State
+def _given(fate: _Fate, privilege: str, owner: int) -> List[Entry]:
+    """What the owner grants before anything is revoked."""
+    return [Entry(role, word, owner, option) for (role, word), option in fate.granted.items() if word == privilege]
+
+
+def _cascades(
+    bucket: Bucket, burning: Mapping[str, Set[int]], alive: Mapping[str, Set[Entry]], fate: _Fate, state: State
 ) -> Iterable[Change]:
-    """The owner's way to a grantor's entries, where the login may not set that role.
+    """The owner's way to the entries of grantors that the login may not become: ``burning``, by privilege.
 
     REVOKE GRANT OPTION ... CASCADE takes everything along that hangs on the option; what stays is granted again.
     """
     target, owner = bucket.target, state.ref(bucket.group.owner)
-    ref = state.ref(grantor)
-    entries = bucket.group.acl.entries
-    own = {e.privilege: e for e in entries if e.grantee == grantor and e.privilege in privileges}
-    lost = frozenset(p for p in privileges if p not in own or not own[p].grantable)
-    if lost:
-        # Without the option there is nothing that CASCADE could start from.
-        yield Grant(target, ref, lost, True, again=True, lent=True)
-    yield Revoke(target, ref, privileges, owner, option_only=True, depth=depth, cascade=True, again=True)
-    for privilege in sorted(privileges):
-        downstream = _downstream(entries, grantor, privilege)
-        kept = [e for e in downstream if (e.grantee, e.privilege, e.grantor) not in fate.removed]
-        for entry in kept:
-            if (entry.grantee, privilege) not in fate.granted:
-                option = entry.grantable and (entry.grantee, privilege, entry.grantor) not in fate.lowered
-                yield Grant(target, state.ref(entry.grantee), frozenset((privilege,)), option, again=True, late=True)
-        held = own.get(privilege)
-        row = (grantor, privilege, held.grantor if held else owner.oid)
-        if held is None:
-            yield Revoke(target, ref, frozenset((privilege,)), owner, again=True)
-        elif held.grantable and row not in fate.removed and row not in fate.lowered:
-            yield Grant(target, ref, frozenset((privilege,)), True, again=True, late=True)
+    lent: Dict[int, Set[str]] = defaultdict(set)
+    lowered: Dict[int, Set[str]] = defaultdict(set)
+    returned: Dict[int, Set[str]] = defaultdict(set)
+    again: Dict[Tuple[int, bool], Set[str]] = defaultdict(set)
+    for privilege, burnt in sorted(burning.items()):
+        entries = [entry for entry in bucket.group.acl.entries if entry.privilege == privilege]
+        granted = {grantee: option for (grantee, word), option in fate.granted.items() if word == privilege}
+        own = {entry.grantee: entry for entry in entries if entry.grantor == owner.oid}
+        for role in sorted(burnt):
+            if not any(entry.grantable for entry in entries if entry.grantee == role) and not granted.get(role):
+                # Without the option there is nothing that CASCADE could start from.
+                lent[role].add(privilege)
+                if role not in own and role not in granted:
+                    returned[role].add(privilege)
+            if privilege in lent[role] or granted.get(role) or (role in own and own[role].grantable):
+                lowered[role].add(privilege)
+        for grantee, option in _missed(entries, alive[privilege], granted, fate, owner.oid).items():
+            again[grantee, option].add(privilege)
+    for role, privileges in sorted((role, privileges) for role, privileges in lent.items() if privileges):
+        yield Grant(target, state.ref(role), frozenset(privileges), True, again=True, lent=True)
+    for role, privileges in sorted(lowered.items()):
+        # After what runs in the name of grantors further down, before the owner's own.
+        yield Revoke(
+            target, state.ref(role), frozenset(privileges), owner, option_only=True, depth=1, cascade=True, again=True
+        )
+    for role, privileges in sorted(returned.items()):
+        yield Revoke(target, state.ref(role), frozenset(privileges), owner, again=True)
+    for (role, option), privileges in sorted(again.items()):
+        yield Grant(target, state.ref(role), frozenset(privileges), option, again=True, late=True)
 
 
-def _downstream(entries: Iterable[Entry], grantor: int, privilege: str) -> List[Entry]:
-    found: List[Entry] = []
-    pending = [grantor]
-    seen = {grantor}
+def _after_cascade(entries: Iterable[Entry], burnt: Set[int], owner: int, privilege: str, reach: _Reach) -> Set[Entry]:
+    """What is left of a privilege's entries once the owner has taken the grant option from all ``burnt`` roles."""
+    alive = {
+        entry._replace(grantable=False) if entry.grantor == owner and entry.grantee in burnt else entry
+        for entry in entries
+    }
+    pending = sorted(burnt)
     while pending:
-        above = pending.pop()
-        for entry in sorted(entries):
-            if entry.privilege == privilege and entry.grantor == above:
-                found.append(entry)
-                if entry.grantable and entry.grantee not in seen:
-                    seen.add(entry.grantee)
-                    pending.append(entry.grantee)
-    return found
+        role = pending.pop()
+        if any(entry.grantable for entry in alive if entry.grantee == role) or reach.passed_over(role, privilege):
+            continue
+        gone = {entry for entry in alive if entry.grantor == role}
+        alive -= gone
+        pending.extend(entry.grantee for entry in gone if entry.grantable)
+    return alive
+
+
+def _missed(
+    entries: Iterable[Entry], alive: Set[Entry], granted: Mapping[int, bool], fate: _Fate, owner: int
+) -> Dict[int, bool]:
+    """Who has to be given a privilege again, each with or without the grant option: what CASCADE took and is kept."""
+    wanted = dict(granted)
+    for entry in entries:
+        row = (entry.grantee, entry.privilege, entry.grantor)
+        if row not in fate.removed:
+            option = entry.grantable and row not in fate.lowered
+            wanted[entry.grantee] = wanted.get(entry.grantee, False) or option
+    kept: Dict[int, bool] = {}
+    for entry in alive:
+        if (entry.grantee, entry.privilege, entry.grantor) not in fate.removed or (
+            entry.grantor == owner and entry.grantee in granted
+        ):
+            kept[entry.grantee] = kept.get(entry.grantee, False) or entry.grantable
+    return {role: option for role, option in wanted.items() if role not in kept or (option and not kept[role])}

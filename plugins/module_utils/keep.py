@@ -65,7 +65,7 @@ def _again(
 ) -> List[Grant]:
     gone: Set[Tuple[_Row, str, int]] = set()
     lowered: Set[Tuple[_Row, str, int]] = set()
-    given: Set[Tuple[int, str, str, int]] = set()
+    given: Dict[Tuple[int, str, str, int], bool] = {}
     for change in changes:
         if isinstance(change, (Grant, Revoke)) and change.target.columns:
             for privilege in change.privileges:
@@ -73,8 +73,9 @@ def _again(
                     for item in change.target.objects:
                         if isinstance(change, Grant):
                             if not change.lent:
-                                given.add((change.grantee.oid, privilege, column, item.oid))
-                        else:
+                                grant = (change.grantee.oid, privilege, column, item.oid)
+                                given[grant] = given.get(grant, False) or change.with_grant_option
+                        elif not change.cascade:  # that takes the option away for a moment only
                             place = ((change.grantee.oid, privilege, change.grantor.oid), column, item.oid)
                             (lowered if change.option_only else gone).add(place)
     again: List[Grant] = []
@@ -87,9 +88,10 @@ def _again(
             hits: Dict[bool, Set[int]] = {True: set(), False: set()}
             for item in group.members.objects():
                 place = (row, group.column, item.oid)
-                if place in gone or (entry.grantee, entry.privilege, group.column, item.oid) in given:
-                    continue
                 option = entry.grantable and place not in lowered
+                known = given.get((entry.grantee, entry.privilege, group.column, item.oid))
+                if place in gone or known or (known is not None and not option):
+                    continue
                 if item.oid in taken.get(row, ()) or (option and item.oid in options.get(row, ())):
                     hits[option].add(item.oid)
             for grantable, oids in hits.items():

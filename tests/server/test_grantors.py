@@ -415,6 +415,66 @@ def test_an_executor_that_may_become_the_grantor(db: Database) -> None:
     assert revokes(result) == [("d", "r")]
 
 
+def test_grantors_out_of_reach_that_hold_the_option_from_several(db: Database) -> None:
+    """As long as r has the option from e, no CASCADE from r reaches x; and r is given it by the owner to keep it."""
+    ordinary(db)
+    give(db, "o", "SELECT ON s.t TO d, e WITH GRANT OPTION")
+    give(db, "e", "SELECT ON s.t TO d")
+    give(db, "e", "SELECT ON s.t TO r WITH GRANT OPTION")
+    give(db, "r", "SELECT ON s.t TO x WITH GRANT OPTION")
+    db.converge(assumed(rule("f"), rule("r", more=OPTION)), login_user="ex")
+    assert db.acl("s.t") == own(db) | {"f=r/o", "r=r*/o"}
+
+
+def test_grantors_out_of_reach_one_below_the_other(db: Database) -> None:
+    """d and e both gave to f; the option of e stays, and comes back after the CASCADE."""
+    ordinary(db)
+    give(db, "o", "SELECT ON s.t TO d, e WITH GRANT OPTION")
+    give(db, "d", "SELECT ON s.t TO e, f WITH GRANT OPTION")
+    give(db, "e", "SELECT ON s.t TO f WITH GRANT OPTION")
+    give(db, "f", "SELECT ON s.t TO r")
+    db.converge(assumed(rule("e", more=OPTION)), login_user="ex")
+    assert db.acl("s.t") == own(db) | {"e=r*/o"}
+
+
+def test_columns_of_grantors_out_of_reach_from_several(db: Database) -> None:
+    ordinary(db)
+    give(db, "o", "SELECT (a), UPDATE (b) ON s.t TO d, e WITH GRANT OPTION")
+    give(db, "d", "SELECT (a) ON s.t TO r WITH GRANT OPTION")
+    give(db, "e", "UPDATE (b), SELECT (a) ON s.t TO r")
+    give(db, "r", "SELECT (a) ON s.t TO x")
+    rules = (rule("r", "UPDATE", ", columns: [b]"), rule("e", "UPDATE", ", columns: [b]" + OPTION))
+    db.converge(assumed(*rules), login_user="ex")
+    assert not db.column_acl("s.t", "a")
+    assert db.column_acl("s.t", "b") == {"e=w*/o", "r=w/e"}
+
+
+@pytest.mark.parametrize("kept", ["", OPTION])
+def test_a_column_whose_grantor_out_of_reach_loses_the_table(db: Database, kept: str) -> None:
+    """The table's REVOKE takes the column along, the CASCADE takes its option: both are for a moment."""
+    ordinary(db)
+    give(db, "o", "SELECT ON s.t TO d; GRANT SELECT (a) ON s.t TO d WITH GRANT OPTION")
+    give(db, "d", "SELECT (a) ON s.t TO r")
+    db.converge(assumed(rule("d", more=", columns: [a]" + kept), rule("r", more=", columns: [a]")), login_user="ex")
+    assert db.acl("s.t") == own(db)
+    assert db.column_acl("s.t", "a") == {f"d=r{'*' if kept else ''}/o", "r=r/o"}
+
+
+def test_grantors_out_of_reach_in_a_circle(db: Database) -> None:
+    """e and x gave each other the option: the owner's CASCADE finds that both still have it, and leaves all of it."""
+    ordinary(db)
+    give(db, "o", "SELECT ON s.t TO e, x WITH GRANT OPTION")
+    give(db, "x", "SELECT ON s.t TO e WITH GRANT OPTION")
+    give(db, "e", "SELECT ON s.t TO x WITH GRANT OPTION")
+    give(db, "x", "SELECT ON s.t TO d")
+    failed = db.fails(assumed(), "dependent_privileges", "no statement reaches it", login_user="ex")
+    assert {problem["role"] for problem in failed.problems} == {"d", "e", "x"}
+    for problem in failed.problems:
+        db.sql(problem["hint"])
+    db.converge(assumed(), login_user="ex")
+    assert db.acl("s.t") == own(db)
+
+
 def test_columns_by_a_table_grantor_that_the_executor_may_not_become(db: Database) -> None:
     """The table's option lends none on the column's own entry, so the grantor gets one for the CASCADE."""
     ordinary(db)

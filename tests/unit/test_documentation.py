@@ -20,6 +20,7 @@ from ansible_collections.pg_access.reconcile.plugins.module_utils.manifest.spec 
 )
 from ansible_collections.pg_access.reconcile.plugins.module_utils.policy import manifest_to_policy
 from ansible_collections.pg_access.reconcile.plugins.module_utils.problems import ManifestInvalid
+from ansible_collections.pg_access.reconcile.plugins.module_utils.report import items
 
 yaml = pytest.importorskip("yaml")
 
@@ -62,12 +63,16 @@ def _files() -> Dict[str, Any]:
     return found
 
 
-def _module_examples() -> Example:
-    tree = ast.parse((ROOT / "plugins/modules/pg_role_reconcile.py").read_text(encoding="utf-8"))
+def _block(module: str, name: str) -> Any:
+    tree = ast.parse((ROOT / f"plugins/modules/{module}.py").read_text(encoding="utf-8"))
     for node in tree.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EXAMPLES":
-            return "EXAMPLES", yaml.safe_load(ast.literal_eval(node.value))
-    raise AssertionError("the module has no EXAMPLES")
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
+            return yaml.safe_load(ast.literal_eval(node.value))
+    raise AssertionError(f"{module} has no {name}")
+
+
+def _module_examples() -> Example:
+    return "EXAMPLES", _block("pg_role_reconcile", "EXAMPLES")
 
 
 def _mappings(value: Any) -> Iterator[Dict[str, Any]]:
@@ -229,6 +234,30 @@ def _sentences() -> str:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.append(node.value)
     return "\n".join(found)
+
+
+def _without_sample(keys: Dict[str, Any], path: str = "") -> Iterator[str]:
+    for name, key in keys.items():
+        if "contains" in key:
+            yield from _without_sample(key["contains"], f"{path}{name}.")
+        elif "sample" not in key:
+            yield path + name
+
+
+@pytest.mark.parametrize("module", ["pg_role_reconcile", "pg_role_export"])
+def test_every_return_value_has_a_sample(module: str) -> None:
+    assert list(_without_sample(_block(module, "RETURN"))) == []
+
+
+def test_every_kind_and_reason_of_withheld_is_documented() -> None:
+    keys = _block("pg_role_reconcile", "RETURN")["withheld"]["contains"]
+    told = {name: set(re.findall(r"V\((\w+)\)", " ".join(keys[name]["description"]))) for name in ("change", "reason")}
+    assert told["change"] == set(items._NAMES.values())
+    page = (ROOT / "docs/what-is-managed.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", page.partition("| `reason` | meaning |")[2], re.M)
+    assert told["reason"] == set(rows)
+    source = (ROOT / "plugins/module_utils/filters.py").read_text(encoding="utf-8")
+    assert {reason for reason in rows if f'"{reason}"' not in source} == set(), "nothing is withheld for it"
 
 
 def test_no_warning_is_explained_that_nothing_gives() -> None:

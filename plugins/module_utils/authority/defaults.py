@@ -43,7 +43,7 @@ def authorize_defaults(changes: Sequence[Change], state: State, powers: Powers) 
                         f"default privileges of {owner.name}",
                         f"{executor.name} may not change default privileges of {owner.name}, "
                         "whose privileges it does not have",
-                        hints.membership(executor, owner, "inherit", state),
+                        hints.membership(executor, owner, "inherit", state, powers),
                     )
         result.append(change)
     return result, list(problems.values())

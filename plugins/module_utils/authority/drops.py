@@ -103,7 +103,7 @@ class _Judge:
             schema = self._state.schemas.get(oid)
             if schema is not None and not self._creates(heir, "schema", schema.name, schema.acl):
                 message = f"{heir.name} lacks CREATE on schema {schema.name}, where {role.name} owns something"
-                hint = hints.compose("GRANT CREATE ON SCHEMA {} TO {}", schema.name, heir)
+                hint = self._create_hint(heir, schema.name, schema.acl)
                 yield self._problem(change, heir, message, hint, f"schema {schema.name}")
         database = self._state.databases.get(self._state.server.database_oid)
         creators: Dict[RoleRef, Set[str]] = {}
@@ -144,6 +144,13 @@ class _Judge:
         if special:
             message = f"only a superuser may hand over from {role.name}: {listed(special, len(special))}"
             yield self._problem(change, role, message, hints.SUPERUSER)
+
+    def _create_hint(self, heir: RoleRef, schema: str, acl: Acl) -> str:
+        """A manifest that manages the schema takes away what it does not declare."""
+        declare = f"eclare CREATE on schema {schema} for {heir.name} in grants"
+        if "CREATE" in acl.of(heir.oid):
+            return f"D{declare}: the plan revokes it"
+        return f"{hints.compose('GRANT CREATE ON SCHEMA {} TO {}', schema, heir)}; or d{declare}"
 
     def _creates(self, role: RoleRef, kind: str, name: str, acl: Acl) -> bool:
         """Whether the role has CREATE on a schema or database once the plan's grants and revokes have run."""
@@ -209,7 +216,7 @@ class _Judge:
                     f"{executor.name} may not end the sessions of role {role.name}: it does not have the privileges of "
                     f"{SIGNAL}"
                 )
-                yield self._problem(change, role, message, hints.membership(executor, ref, "inherit", self._state))
+                yield self._problem(change, role, message, self._membership(ref, "inherit"))
         what = f"{executor.name} may not drop role {role.name}"
         if self._powers.is_superuser(role.oid):
             yield self._problem(change, role, f"{what}, which is a superuser: only a superuser may", hints.SUPERUSER)
@@ -219,19 +226,10 @@ class _Judge:
             yield self._problem(change, role, f"{what}: it has no CREATEROLE", hint)
         if self._version >= 16 and not self._powers.administers(executor.oid, role.oid):
             hint = hints.admin_option(executor, role, self._version, self._powers)
-            emptied = any(isinstance(c, (ReassignOwned, DropOwned)) and c.role == role for c in self._changes)
-            if emptied and hint != hints.SUPERUSER:
-                # The same membership has to be inherited, too.
-                hint = hints.compose("GRANT {} TO {} WITH ADMIN TRUE", role, executor)
             yield self._problem(change, role, f"{what}: it has no ADMIN OPTION on it", hint)
 
     def _membership(self, other: RoleRef, option: str) -> str:
-        known = self._state.roles.get(other.oid)
-        if known is not None and known.superuser:
-            return hints.SUPERUSER
-        if self._executor.oid in self._powers.groups_of(other.oid):
-            return hints.SUPERUSER  # a circle
-        return hints.membership(self._executor, other, option, self._state)
+        return hints.membership(self._executor, other, option, self._state, self._powers)
 
     @staticmethod
     def _problem(change: Change, role: RoleRef, message: str, hint: str, about: Optional[str] = None) -> Problem:

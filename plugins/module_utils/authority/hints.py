@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Iterable, List, Optional
 
 try:
     from psycopg import sql
@@ -16,13 +16,14 @@ except ImportError:  # the module reports the missing library before it composes
     pass
 
 from ..problems import Problem
+from ..records import replace
 from ..state import RoleRef, State
 from ..statements.names import role, text
-
-if TYPE_CHECKING:
-    from .powers import Powers
+from .powers import DATABASE_OWNER, Powers
 
 SUPERUSER = "Run as a superuser."
+
+_NOTHING_ELSE = ", INHERIT FALSE, SET FALSE"
 
 
 def problem(ref: Optional[RoleRef], on: Optional[str], message: str, hint: str, source: str = "") -> Problem:
@@ -55,24 +56,54 @@ def attribute(executor: RoleRef, name: str) -> str:
 def admin_option(executor: RoleRef, group: RoleRef, version: int, powers: Powers) -> str:
     """Give the executor ADMIN OPTION: from PostgreSQL 16 on as the creator of a role has it, which is never drift.
 
+    A membership that is there keeps its other options.
     A role that is a member of the executor, or the executor itself, cannot be given to it.
     """
     if executor.oid in powers.groups_of(group.oid):
         return SUPERUSER
     if version < 16:
         return compose("GRANT {} TO {} WITH ADMIN OPTION", group, executor)
-    return compose("GRANT {} TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE", group, executor)
+    words = "" if powers.is_member(executor.oid, group.oid) else _NOTHING_ELSE
+    return compose("GRANT {} TO {} WITH ADMIN TRUE", group, executor) + words
 
 
-def membership(executor: RoleRef, group: RoleRef, option: str, state: State) -> str:
+def agreed(problems: Iterable[Problem]) -> List[Problem]:
+    """The problems, each once, with hints that can all be followed: none takes back what another one gives."""
+    found = list(dict.fromkeys(problems))
+    hints = [problem.hint or "" for problem in found]
+    result: List[Problem] = []
+    for problem in found:
+        hint = problem.hint or ""
+        if hint.endswith(_NOTHING_ELSE):
+            admin = hint[: -len(_NOTHING_ELSE)]
+            grant = admin[: -len("ADMIN TRUE")]
+            if any(f"{grant}{option} TRUE" in other for other in hints for option in ("INHERIT", "SET")):
+                problem = replace(problem, hint=admin)
+        result.append(problem)
+    return result
+
+
+def membership(executor: RoleRef, group: RoleRef, option: str, state: State, powers: Powers) -> str:
     """Make the executor a member with this option (``inherit`` or ``set``), which before PostgreSQL 16 there is not.
 
-    A role that the run itself creates cannot be granted beforehand.
+    A role that the run itself creates cannot be granted beforehand, one that is a member of the executor never, and a
+    superuser should not be: that would make the executor one. ``pg_database_owner`` takes no members but the owner.
     """
     version = state.server.version
+    if group.name == DATABASE_OWNER:
+        database = state.databases.get(state.server.database_oid)
+        if database is None:
+            return SUPERUSER
+        group = state.ref(database.owner)
+    if powers.is_superuser(group.oid) or executor.oid in powers.groups_of(group.oid):
+        return SUPERUSER
     if group.oid > 0:
+        # A membership that is there keeps the options that a GRANT does not name.
         words = f" WITH {option.upper()} TRUE" if version >= 16 else ""
-        return compose(f"GRANT {{}} TO {{}}{words}", group, executor)
+        grant = compose(f"GRANT {{}} TO {{}}{words}", group, executor)
+        if version < 16 and option == "inherit" and not powers.has(executor.oid, "inherit"):
+            return f"{grant}; {attribute(executor, 'inherit')}"
+        return grant
     declare = f"declare {executor.name} as a member of {group.name} in memberships"
     if version < 16:
         return declare[0].upper() + declare[1:]

@@ -97,7 +97,7 @@ def _addition_problem(change: AddMember, state: State, powers: Powers) -> Option
             hints.admin_option(executor, group, state.server.version, powers),
         )
     if not powers.owns(executor.oid, change.grantor.oid):
-        return _not_grantor(change, change.grantor, "be granted in the name of", state)
+        return _not_grantor(change, change.grantor, "be granted in the name of", state, powers)
     if powers.best_admin(change.grantor.oid, group.oid) != change.grantor.oid:
         return _problem(
             change,
@@ -111,7 +111,7 @@ def _addition_problem(change: AddMember, state: State, powers: Powers) -> Option
 def _removal_problem(change: RemoveMember, state: State, powers: Powers) -> Optional[Problem]:
     if change.grantor is not None and not powers.owns(state.server.current_user, change.grantor.oid):
         # Said first: ADMIN OPTION alone would not help.
-        return _not_grantor(change, change.grantor, "be revoked as granted by", state)
+        return _not_grantor(change, change.grantor, "be revoked as granted by", state, powers)
     return _not_in_charge(change, "revoke", state, powers)
 
 
@@ -135,7 +135,9 @@ def _not_in_charge(
     return _problem(change, f"{what}: it has no ADMIN OPTION on it", hint)
 
 
-def _not_grantor(change: Union[AddMember, RemoveMember], grantor: RoleRef, words: str, state: State) -> Problem:
+def _not_grantor(
+    change: Union[AddMember, RemoveMember], grantor: RoleRef, words: str, state: State, powers: Powers
+) -> Problem:
     executor = state.ref(state.server.current_user)
     message = (
         f"the membership of {change.member.name} in {change.group.name} has to {words} {grantor.name}, "
@@ -146,7 +148,7 @@ def _not_grantor(change: Union[AddMember, RemoveMember], grantor: RoleRef, words
         option = change.option if isinstance(change, RemoveMember) else None
         what = f"{option}: true for it" if option else "the membership"
         return _problem(change, message, f"{hints.SUPERUSER} Or declare {what}, so that it stays.")
-    return _problem(change, message, hints.membership(executor, grantor, "inherit", state))
+    return _problem(change, message, hints.membership(executor, grantor, "inherit", state, powers))
 
 
 def _problem(change: Union[AddMember, RemoveMember], message: str, hint: str) -> Problem:

@@ -205,6 +205,10 @@ class Powers:
             return None
         return next((member for member in self.acts_with(role) if self._is_admin(member, group)), None)
 
+    def is_member(self, role: int, group: int) -> bool:
+        """Whether the role is itself a member of the group, whatever the options."""
+        return any(row.group == group for row in self._groups.get(role, ()))
+
     def administered(self, member: int) -> List[int]:
         """The groups that this very role has ADMIN OPTION on."""
         return sorted({row.group for row in self._groups.get(member, ()) if row.admin})

@@ -18,7 +18,7 @@ from ..changes import Change, Grant, Revoke, Target
 from ..problems import Problem
 from ..records import replace
 from ..state import Object, RoleRef, State
-from .hints import compose, problem
+from .hints import SUPERUSER, compose, membership, problem
 from .powers import Powers
 
 #: A privilege that a role holds: the kind and OID of the object, a column or None, the role, the privilege.
@@ -68,14 +68,19 @@ class Rivals:
         )
 
 
-def authorize_privileges(changes: Sequence[Change], state: State, powers: Powers) -> Tuple[List[Change], List[Problem]]:
-    """The changes, each with the role in whose name it runs, and a problem for each one that nobody here may make."""
+def authorize_privileges(
+    changes: Sequence[Change], state: State, powers: Powers, *, given: Sequence[Change] = ()
+) -> Tuple[List[Change], List[Problem]]:
+    """The changes, each with the role in whose name it runs, and a problem for each one that nobody here may make.
+
+    ``given``: what was granted since the ACLs in ``state`` were read.
+    """
     executor = state.server.current_user
     if powers.is_superuser(executor):
         return list(changes), []
     acls = Acls(state)
     lost = _lost(changes)
-    rivals = Rivals(powers.acts_with(executor), state, changes)
+    rivals = Rivals(powers.acts_with(executor), state, [*changes, *given])
     result: List[Change] = []
     problems: List[Problem] = []
     for change in changes:
@@ -104,7 +109,7 @@ def authorize_privileges(changes: Sequence[Change], state: State, powers: Powers
         else:
             result.append(change)
             holds = _may_pass_on(change, powers.acts_with(executor), acls, frozenset())
-            problems.append(_not_owner(change, state.ref(executor), loses=holds))
+            problems.append(_not_owner(change, state, powers, loses=holds))
     return result, problems
 
 
@@ -145,17 +150,23 @@ def _grantable(target: Target, role: int, privilege: str, acls: Acls, lost: Abst
     )
 
 
-def _not_owner(change: Union[Grant, Revoke], executor: RoleRef, *, loses: bool) -> Problem:
+def _not_owner(change: Union[Grant, Revoke], state: State, powers: Powers, *, loses: bool) -> Problem:
     """``loses``: the executor may, but only until the plan takes its grant option away."""
+    executor = state.ref(state.server.current_user)
     verb = "grant" if isinstance(change, Grant) else "revoke"
     label, owner = label_of(change), change.target.owner
     words = ", ".join(sorted(change.privileges))
+    hint = membership(executor, owner, "set", state, powers)
+    if hint == SUPERUSER:
+        hint = f"Run as {owner.name} or a superuser."
+    elif owner.oid > 0:
+        hint = f"Run as {owner.name} or a superuser, or: {hint}"
     return problem(
         change.grantee,
         label,
         f"{executor.name} may not {verb} {words} on {label}, which belongs to {owner.name}"
         + (": its grant option is one that the plan revokes" if loses else ""),
-        f"Run as {owner.name} or a superuser, or: {compose('GRANT {} TO {}', owner, executor)}",
+        hint,
     )
 
 

@@ -52,20 +52,21 @@ def _missing(
         hint = hints.compose("GRANT CREATE ON DATABASE {} TO {}", database, role)
         missing.append((f"it has no CREATE on database {database}", hint))
     if isinstance(change, AlterSchemaOwner) and not powers.owns(role.oid, change.before.oid):
-        hint = hints.membership(role, change.before, "inherit", state)
+        hint = hints.membership(role, change.before, "inherit", state, powers)
         missing.append((f"it does not have the privileges of {change.before.name}, who owns it", hint))
     owner = change.owner
     if owner is None:
         if role.oid != state.server.current_user:
             missing.append(("it would own it", ""))
     elif not is_assumed(owner.oid) and not powers.can_set(role.oid, owner.oid):
-        missing.append((f"it may not become {owner.name}", hints.membership(role, owner, "set", state)))
+        missing.append((f"it may not become {owner.name}", hints.membership(role, owner, "set", state, powers)))
     return missing
 
 
 def _problem(change: Union[CreateSchema, AlterSchemaOwner], state: State, powers: Powers) -> Problem:
     executor = state.ref(state.server.current_user)
     missing = _missing(change, executor, state, powers)
+    helps = list(dict.fromkeys(hint for _why, hint in missing))
     what = f"create schema {change.name}"
     if isinstance(change, AlterSchemaOwner):
         what = f"make {change.owner.name} the owner of schema {change.name}"
@@ -75,6 +76,6 @@ def _problem(change: Union[CreateSchema, AlterSchemaOwner], state: State, powers
         change.owner,
         f"schema {change.name}",
         f"{executor.name} may not {what}: {' and '.join(why for why, _hint in missing)}",
-        "; ".join(dict.fromkeys(hint for _why, hint in missing)),
+        hints.SUPERUSER if hints.SUPERUSER in helps else "; ".join(helps),
         change.source,
     )

@@ -165,6 +165,8 @@ def _in_database(name: str, problem: Problem) -> Problem:
     if problem.code == "dependent_privileges":
         # What this manifest declares is about the connected database.
         problem = replace(problem, hint=f"Let the owner grant it there to {problem.role} first, or revoke it.")
+    elif problem.hint:
+        problem = replace(problem, hint=problem.hint.partition("; or declare CREATE")[0])
     return problem if name in problem.message else replace(problem, message=f"in database {name}, {problem.message}")
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from typing import (
+    AbstractSet,
     Any,
     Dict,
     FrozenSet,
@@ -105,7 +106,9 @@ class PrivilegesBack:
         problems: List[Problem] = []
         notes = [note for found in self._notes.values() for note in found[:3]]
         for _key, found in sorted(steps.items()):
-            changes, refused = authorize_privileges(merge_columns(found), self._after, self._powers)
+            changes, refused = authorize_privileges(
+                merge_columns(found), self._after, self._powers, given=self._plan.changes
+            )
             stages.append([*self._lends(changes), *changes])
             problems += refused
         return stages, notes, problems
@@ -195,6 +198,9 @@ class PrivilegesBack:
         for entries in was.values():
             for row in [row for row in entries if row[0] in self._gone.roles]:
                 del entries[row]
+        options = {
+            row[:2] for places in (now, was) for entries in places.values() for row, option in entries.items() if option
+        }
         gathered: Dict[Tuple[Any, ...], Set[str]] = defaultdict(set)
         for op in self._ops(alike, now, was):
             gathered[op._replace(privilege="")].add(op.privilege)
@@ -204,9 +210,7 @@ class PrivilegesBack:
             columns = () if column is None else (column,)
             target = Target(alike.kind, alike.schema, objects, self._after.ref(alike.owner), columns)
             ref = self._after.ref(grantee)
-            run_as = None
-            if grantor not in (alike.owner, self._after.server.current_user):
-                run_as = self._after.ref(grantor)
+            run_as = self._after.ref(grantor) if self._runs_as(grantor, alike.owner, privileges, options) else None
             words = frozenset(privileges)
             if revoke:
                 step: Union[Grant, Revoke] = Revoke(
@@ -217,6 +221,21 @@ class PrivilegesBack:
             # What hangs on an entry goes before it, what it hangs on comes before it.
             found[stage, -level if revoke else level].append(step)
         return found
+
+    def _runs_as(
+        self, grantor: int, owner: int, privileges: AbstractSet[str], options: AbstractSet[Tuple[int, str]]
+    ) -> bool:
+        """Whether a step takes SET ROLE to its grantor. ``options``: who holds a grant option before it or after."""
+        executor = self._after.server.current_user
+        if self._powers.is_superuser(executor):
+            return grantor not in (owner, executor)
+        acting = self._powers.acts_with(executor)
+        if grantor != owner:
+            # In its own name although it inherits the owner: nobody asks then whether it acts as the owner.
+            return grantor != executor or owner in acting
+        # PostgreSQL may find another option that it has or inherits before the owner's (select_best_grantor in acl.c).
+        sure = owner in acting and not any(role in acting and p in privileges for role, p in options if role != owner)
+        return not sure and executor != owner and self._powers.can_become(owner)
 
     def _ops(self, alike: _Alike, now: Places, was: Places) -> Iterator[_Op]:
         owner = alike.owner
@@ -293,7 +312,8 @@ class PrivilegesBack:
         """Whether something can be granted in this role's name that is not taken for the owner's."""
         powers = self._powers
         there = role in self._after.roles and role not in self._gone.roles
-        return there and not powers.owns(role, owner) and powers.can_become(role)
+        # Who holds the option itself is found before an owner that it inherits. Superusers are not even asked.
+        return there and role != owner and not powers.is_superuser(role) and powers.can_become(role)
 
     def _in_a_ring(self, row: Row, option: bool, now: Entries, owner: int) -> bool:
         """Whether the grantor would have its grant option from the grantee alone (check_circularity in acl.c)."""

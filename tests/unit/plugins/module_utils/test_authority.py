@@ -256,7 +256,7 @@ def test_hints_are_sql_for_any_name() -> None:
     assert hints.admin_option(executor, group, 16, powers) == granted
     assert hints.admin_option(executor, executor, 16, powers) == hints.SUPERUSER
     assert hints.attribute(executor, "createrole") == 'ALTER ROLE "a ""b""" CREATEROLE'
-    assert hints.membership(executor, group, "set", world.state) == 'GRANT "g; h" TO "a ""b""" WITH SET TRUE'
+    assert hints.membership(executor, group, "set", world.state, powers) == 'GRANT "g; h" TO "a ""b""" WITH SET TRUE'
 
 
 def test_a_name_that_no_statement_can_spell_does_not_stop_the_hint() -> None:

@@ -424,7 +424,7 @@ def test_beside_an_own_grant_option_the_owners_name_is_safer() -> None:
 def test_a_problem_names_object_owner_and_what_would_help() -> None:
     _changes, (problem,) = authorized(server(executor="deploy"))
     assert problem.message == "deploy may not grant SELECT on table s.t, which belongs to o"
-    assert problem.hint == 'Run as o or a superuser, or: GRANT "o" TO "deploy"'
+    assert problem.hint == 'Run as o or a superuser, or: GRANT "o" TO "deploy" WITH SET TRUE'
 
 
 def test_an_executor_without_usage_is_told_so() -> None:

@@ -371,3 +371,18 @@ def test_system_catalogs_columns(db: Database) -> None:
     assert cols(db, "pg_authid") == {"rolname": {"r=r/postgres"}}
     assert cols(db, "pg_subscription") == before
     db.sql("REVOKE SELECT (rolname) ON pg_authid FROM r")
+
+
+def test_what_stays_is_granted_before_its_owner_loses_the_schema(db: Database) -> None:
+    """The table's REVOKE takes the column's entry along. Giving it again names the table, in its owner's name."""
+    setup(db)
+    db.sql("CREATE ROLE adm LOGIN CREATEROLE NOINHERIT; ALTER SCHEMA s OWNER TO adm; ALTER TABLE s.t OWNER TO o")
+    db.sql("GRANT o TO adm WITH ADMIN OPTION", "GRANT r TO adm WITH ADMIN OPTION")
+    db.sql("SET ROLE adm; GRANT USAGE ON SCHEMA s TO o; RESET ROLE")
+    db.sql("SET ROLE o; GRANT UPDATE ON s.t TO r; GRANT UPDATE (a) ON s.t TO r; RESET ROLE")
+    manifest = "roles: [{name: r}, {name: o}]\nschemas: [{name: s}]\n" + grants(rule("UPDATE", "a"))
+    result = db.converge(manifest, login_user="adm")
+    assert cols(db) == {"a": {"r=w/o"}}
+    assert db.acl("s.t") == {f"o={db.full}/o"}
+    last = [text for text in result.sql if "TO \"r\"" in text or "SCHEMA" in text]
+    assert last == ['GRANT UPDATE ("a") ON TABLE "s"."t" TO "r"', 'REVOKE USAGE ON SCHEMA "s" FROM "o"']

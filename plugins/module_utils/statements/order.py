@@ -12,7 +12,7 @@ Composed with ``psycopg.sql`` only, without a connection, so the same changes al
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from ..changes import (
     AddMember,
@@ -41,7 +41,7 @@ from ..store import creation
 from .defaults import alter_defaults
 from .memberships import add_members, ahead_of_removals, early_removals, late_removals, remove_member
 from .names import in_database, role, text
-from .privileges import Inventory, Privileges, sections
+from .privileges import Composed, Inventory, Privileges, sections
 from .roles import (
     alter_roles,
     comment_role,
@@ -54,6 +54,9 @@ from .roles import (
 )
 from .schemas import alter_schema_owner, create_schema
 from .statement import Statement, in_names, role_set
+
+#: What contains the others: USAGE on a schema is needed to name what lies in it.
+_OUTSIDE = frozenset({KINDS["schema"].keyword, KINDS["database"].keyword})
 
 
 def statements(
@@ -79,9 +82,9 @@ def composed_statements(
 
     First those of other databases, which are committed before the rest, each with a remark that says where. In every
     database: roles, attributes, settings, comments, passwords (masked), memberships (removals first where an addition
-    would close a circle), schemas, grants, default privileges, revokes (columns before relations, objects before
-    schemas and databases, leaves before their grantors), what a revoke takes along and the plan keeps, other removals
-    of memberships with dependents first, what retired roles own, what they hold, the roles themselves.
+    would close a circle), schemas, grants, default privileges, revokes (columns before relations, leaves before their
+    grantors) and what one takes along and the plan keeps, of objects before schemas and databases, other removals of
+    memberships with dependents first, what retired roles own, what they hold, the roles themselves.
     """
     places: Dict[Optional[str], List[Change]] = {}
     for change in changes:
@@ -117,6 +120,8 @@ def _in_one_database(
     )
     revokes = composer.batched([change for change in of[Revoke] if not change.covered], inside_first=True)
     late_grants = composer.batched([change for change in of[Grant] if change.late])
+    # What is granted late is named as well, so USAGE on schemas goes after it.
+    last = [*_inside(revokes), *_inside(late_grants), *_inside(revokes, False), *_inside(late_grants, False)]
     return [
         *(Statement.of(create_role(change), (change,)) for change in of[CreateRole]),
         *alter_roles(of[AlterRole]),
@@ -137,14 +142,18 @@ def _in_one_database(
         *sections(early_grants, lends, back),
         *in_names(alter_defaults(of[GrantDefault]), back),
         *in_names(alter_defaults(of[RevokeDefault]), back),
-        *sections(revokes, lends, back),
-        *sections(late_grants, lends, back),
+        *sections(last, lends, back),
         *(Statement.of(remove_member(change), (change,)) for change in late_removals(removals)),
         *reassign(of[ReassignOwned]),
         # One by one: a list of roles fails where one of them granted something to another.
         *(Statement.of(drop_owned(change), (change,)) for change in of[DropOwned]),
         *drop_roles(of[DropRole]),
     ]
+
+
+def _inside(composed: Iterable[Composed], inside: bool = True) -> List[Composed]:
+    """Those of objects in schemas, or the others."""
+    return [item for item in composed if (item.batch.keyword not in _OUTSIDE) is inside]
 
 
 def statement_of(change: Change, *, brief: bool = False) -> str:

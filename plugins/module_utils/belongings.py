@@ -140,7 +140,8 @@ class Belongings:
     ``policies``: those of the connected database that name only such roles (``name on schema.table``). ``closed``:
     databases that allow no connections. ``defaults``: the rows of pg_default_acl among the ties. ``placed``: the
     schemas in which a role owns what only somebody with CREATE there may come to own. ``hanging``: what depends on
-    possessions that are to be destroyed, and so keeps DROP OWNED from it: how many, and the first. ``moved``: how many
+    possessions that are to be destroyed, and keeps DROP OWNED from it or would go along although it belongs to others:
+    how many, and the first. ``moved``: how many
     relations REASSIGN OWNED locks, indexes and TOAST tables included; ``gone``: how many objects DROP OWNED destroys,
     whatever they consist of included.
     """

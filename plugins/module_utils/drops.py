@@ -305,8 +305,8 @@ class _Judge:
             return
         count, labels = self._state.belongings.hanging.get(oid, (0, ()))
         if count:
-            message = f"DROP OWNED BY {drop.role.name} would be refused, because others depend on what it destroys: "
-            hint = "Give the retirement reassign_owned_to, or drop what depends on it first."
+            message = f"others depend on what DROP OWNED BY {drop.role.name} would destroy: "
+            hint = "Give the retirement reassign_owned_to, or drop or detach what depends on it first."
             yield Problem(
                 path=drop.source,
                 role=drop.role.name,

@@ -204,7 +204,8 @@ _CLOSED = "SELECT datname FROM pg_database WHERE NOT datallowconn OR datconnlimi
 
 # What DROP OWNED, which has no CASCADE here, would refuse to destroy: other objects depend on it, or an extension needs
 # it. What goes with an object by itself (deptype not n) is followed; what is an inner part of something else stands for
-# that (findDependentObjects and reportDependentObjects in dependency.c).
+# that (findDependentObjects and reportDependentObjects in dependency.c). And what it would destroy although it is
+# somebody else's: partitions go with their table, whoever owns them. Those have no objsubid here.
 _HANGING = f"""
 WITH RECURSIVE gone AS (
     SELECT refobjid AS role, classid, objid
@@ -226,14 +227,23 @@ WITH RECURSIVE gone AS (
     SELECT g.role, d.refclassid, d.refobjid, 0, g.classid, g.objid
     FROM gone AS g
     JOIN pg_depend AS d ON d.classid = g.classid AND d.objid = g.objid AND d.objsubid = 0 AND d.deptype IN ('e', 'i')
+    UNION
+    SELECT g.role, g.classid, g.objid, NULL, g.classid, i.inhparent
+    FROM gone AS g
+    JOIN pg_class AS c ON c.oid = g.objid AND c.relispartition AND c.relkind IN ('r', 'p', 'f') AND c.relowner <> g.role
+    JOIN pg_inherits AS i ON i.inhrelid = c.oid
+    WHERE g.classid = 'pg_class'::regclass
 ), hanging AS (
     SELECT n.*, row_number() OVER (PARTITION BY n.role ORDER BY n.objid, n.onobj) AS place,
            count(*) OVER (PARTITION BY n.role) AS hanging
     FROM needed AS n
-    WHERE NOT EXISTS (SELECT FROM gone AS g WHERE g.role = n.role AND g.classid = n.classid AND g.objid = n.objid)
+    WHERE n.objsubid IS NULL
+       OR NOT EXISTS (SELECT FROM gone AS g WHERE g.role = n.role AND g.classid = n.classid AND g.objid = n.objid)
 )
 SELECT role::int8, max(hanging),
-       array_agg(pg_describe_object(classid, objid, objsubid) || ' needs '
+       array_agg(pg_describe_object(classid, objid, coalesce(objsubid, 0))
+                 || coalesce(' of ' || (SELECT quote_ident(pg_get_userbyid(relowner)) FROM pg_class
+                                        WHERE oid = objid AND objsubid IS NULL) || ' is a partition of ', ' needs ')
                  || pg_describe_object(onclass, onobj, 0) ORDER BY place),
        NULL
 FROM hanging

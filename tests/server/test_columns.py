@@ -384,5 +384,5 @@ def test_what_stays_is_granted_before_its_owner_loses_the_schema(db: Database) -
     result = db.converge(manifest, login_user="adm")
     assert cols(db) == {"a": {"r=w/o"}}
     assert db.acl("s.t") == {f"o={db.full}/o"}
-    last = [text for text in result.sql if "TO \"r\"" in text or "SCHEMA" in text]
+    last = [text for text in result.sql if 'TO "r"' in text or "SCHEMA" in text]
     assert last == ['GRANT UPDATE ("a") ON TABLE "s"."t" TO "r"', 'REVOKE USAGE ON SCHEMA "s" FROM "o"']

@@ -85,8 +85,8 @@ def test_statements_come_in_the_documented_order_whatever_the_order_of_the_chang
         revoke(table("t", columns=["c"]), B),
         revoke(table("t"), B, grantor=A, run_as=A, depth=1),
         revoke(table("t"), B),
-        revoke(schema, B, "USAGE"),
         grant(table("t", columns=["c"]), B, late=True),
+        revoke(schema, B, "USAGE"),
         RemoveMember(O, B, RoleRef(1, "a"), depth=1),
         RemoveMember(O, A, RoleRef(10, "postgres")),
     ]
@@ -111,8 +111,8 @@ def test_statements_come_in_the_documented_order_whatever_the_order_of_the_chang
         'REVOKE SELECT ON TABLE "s"."t" FROM "b"',
         "SET LOCAL ROLE NONE",
         'REVOKE SELECT ON TABLE "s"."t" FROM "b"',
-        'REVOKE USAGE ON SCHEMA "s" FROM "b"',
         'GRANT SELECT ("c") ON TABLE "s"."t" TO "b"',
+        'REVOKE USAGE ON SCHEMA "s" FROM "b"',
         'REVOKE "o" FROM "b" GRANTED BY "a"',
         'REVOKE "o" FROM "a" GRANTED BY "postgres"',
     ]

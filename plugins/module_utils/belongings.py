@@ -12,7 +12,8 @@ A shared catalog knows this for every database without a connection to it (Postg
 from __future__ import annotations
 
 import hashlib
-from typing import FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections import defaultdict
+from typing import DefaultDict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .records import dataclass, field
 
@@ -68,6 +69,14 @@ class Ties:
     count: int
     objects: Tuple[Tuple[int, int], ...] = ()
     labels: Tuple[str, ...] = ()
+
+
+def ties_by_role(ties: Iterable[Ties]) -> DefaultDict[int, List[Ties]]:
+    """The ties of each role."""
+    found: DefaultDict[int, List[Ties]] = defaultdict(list)
+    for tie in ties:
+        found[tie.role].append(tie)
+    return found
 
 
 def destroyed_of(ties: Iterable[Ties], inherited: bool) -> List[Ties]:
@@ -141,9 +150,8 @@ class Belongings:
     databases that allow no connections. ``defaults``: the rows of pg_default_acl among the ties. ``placed``: the
     schemas in which a role owns what only somebody with CREATE there may come to own. ``hanging``: what depends on
     possessions that are to be destroyed, and keeps DROP OWNED from it or would go along although it belongs to others:
-    how many, and the first. ``moved``: how many
-    relations REASSIGN OWNED locks, indexes and TOAST tables included; ``gone``: how many objects DROP OWNED destroys,
-    whatever they consist of included.
+    how many, and the first. ``moved``: how many relations REASSIGN OWNED locks, indexes and TOAST tables included;
+    ``gone``: how many objects DROP OWNED destroys, whatever they consist of included.
     """
 
     ties: Tuple[Ties, ...] = ()

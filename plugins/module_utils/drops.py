@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from .belongings import ACL, INITIAL_ACL, NAMED, NO_OBJECTS, OWNER, POLICY, Held, Row, Ties, listed
+from .belongings import ACL, INITIAL_ACL, NAMED, NO_OBJECTS, OWNER, POLICY, Held, Row, Ties, listed, ties_by_role
 from .changes import (
     AlterSchemaOwner,
     Change,
@@ -114,9 +114,7 @@ class _Judge:
         self._changes = changes
         self._dropped = {change.role.oid for change in changes if isinstance(change, DropRole)}
         self._emptied = Emptied.by(changes)
-        self._ties: Dict[int, List[Ties]] = defaultdict(list)
-        for tie in state.belongings.ties:
-            self._ties[tie.role].append(tie)
+        self._ties = ties_by_role(state.belongings.ties)
         self._moved = {change.oid for change in changes if isinstance(change, AlterSchemaOwner)}
         #: Where each role still holds something, and what others hold by its grant.
         self._stay: Dict[int, Set[Place]] = defaultdict(set)

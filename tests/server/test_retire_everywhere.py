@@ -831,3 +831,26 @@ def test_a_login_is_not_locked_out_by_way_of_another_database(db: Database, othe
     db.sql(f"REVOKE CONNECT ON DATABASE {db.name} FROM PUBLIC; GRANT CONNECT ON DATABASE {db.name} TO old")
     manifest = {**MANIFEST, "roles": [{"name": "heir", "external": True}]}
     db.fails(manifest, "self_protection", login_user="adm", session_role="boss")
+
+
+@pytest.mark.parametrize("place", ["connected", "other"])
+def test_partitions_of_somebody_else_are_never_destroyed(db: Database, others: Others, place: str) -> None:
+    """The server drops them with the partitioned table, whoever owns them, and asks nobody."""
+    session = others("_b") if place == "other" else db.connection
+    session.execute(
+        """CREATE SCHEMA s; CREATE TABLE s.log (a int, b int GENERATED ALWAYS AS IDENTITY) PARTITION BY LIST (a);
+           CREATE TABLE s.mine PARTITION OF s.log FOR VALUES IN (1);
+           CREATE TABLE s.theirs PARTITION OF s.log FOR VALUES IN (2) PARTITION BY LIST (b);
+           CREATE TABLE s.theirs_too PARTITION OF s.theirs DEFAULT; INSERT INTO s.log VALUES (2);
+           ALTER TABLE s.log OWNER TO old; ALTER TABLE s.mine OWNER TO old;
+           ALTER TABLE s.theirs OWNER TO friend; ALTER TABLE s.theirs_too OWNER TO friend"""
+    )
+    manifest = {"retirements": [{"role": "old", "drop_owned": True, "all_databases": place == "other"}]}
+    result = db.fails(manifest, "drop_blocked")
+    (problem,) = result.problems
+    assert "table s.theirs of friend is a partition of" in problem["message"]
+    assert "table s.theirs_too of friend is a partition of" in problem["message"]
+    assert "s.mine" not in problem["message"]
+    session.execute("ALTER TABLE s.log DETACH PARTITION s.theirs")
+    db.converge(manifest)
+    assert session.execute("SELECT a FROM s.theirs").fetchall() == [(2,)]

@@ -363,35 +363,3 @@ def test_why_a_claimed_role_stays_is_said(db: Database) -> None:
         "role tmp_b matches scope.roles and is not dropped: it is a superuser",
         "role tmp_c matches scope.roles and is not dropped: it is a member of a group outside the manifest",
     ]
-
-
-@pytest.mark.parametrize("place", ["connected", "other"])
-def test_partitions_of_others_are_never_destroyed(db: Database, place: str) -> None:
-    """The server drops them with the partitioned table, whoever owns them, and asks nobody."""
-    db.sql("CREATE ROLE old; CREATE ROLE keeper")
-    elsewhere = f"{db.name}_b"
-    session = db.connection
-    if place == "other":
-        db.sql(f"CREATE DATABASE {elsewhere}")
-        session = db.connect(dbname=elsewhere)
-    session.execute(
-        """CREATE SCHEMA s; CREATE TABLE s.log (a int, b int GENERATED ALWAYS AS IDENTITY) PARTITION BY LIST (a);
-           CREATE TABLE s.mine PARTITION OF s.log FOR VALUES IN (1);
-           CREATE TABLE s.theirs PARTITION OF s.log FOR VALUES IN (2) PARTITION BY LIST (b);
-           CREATE TABLE s.theirs_too PARTITION OF s.theirs DEFAULT; INSERT INTO s.log VALUES (2);
-           ALTER TABLE s.log OWNER TO old; ALTER TABLE s.mine OWNER TO old;
-           ALTER TABLE s.theirs OWNER TO keeper; ALTER TABLE s.theirs_too OWNER TO keeper"""
-    )
-    how = {"role": "old", "drop_owned": True, "all_databases": place == "other"}
-    result = db.fails({"retirements": [how]}, "drop_blocked")
-    (problem,) = result.problems
-    assert "table s.theirs of keeper is a partition of" in problem["message"]
-    assert "table s.theirs_too of keeper is a partition of" in problem["message"]
-    assert "s.mine" not in problem["message"]
-    session.execute("ALTER TABLE s.log DETACH PARTITION s.theirs")
-    db.converge({"retirements": [how]})
-    assert session.execute("SELECT a FROM s.theirs").fetchall() == [(2,)]
-    session.execute("DROP SCHEMA s CASCADE")
-    if place == "other":
-        session.close()
-        db.sql(f"DROP DATABASE {elsewhere}")

@@ -147,10 +147,10 @@ class _Judge:
 
     def _create_hint(self, heir: RoleRef, schema: str, acl: Acl) -> str:
         """A manifest that manages the schema takes away what it does not declare."""
-        declare = f"eclare CREATE on schema {schema} for {heir.name} in grants"
+        declare = f"CREATE on schema {schema} for {heir.name} in grants"
         if "CREATE" in acl.of(heir.oid):
-            return f"D{declare}: the plan revokes it"
-        return f"{hints.compose('GRANT CREATE ON SCHEMA {} TO {}', schema, heir)}; or d{declare}"
+            return f"Declare {declare}: the plan revokes it"
+        return f"{hints.compose('GRANT CREATE ON SCHEMA {} TO {}', schema, heir)}; or declare {declare}"
 
     def _creates(self, role: RoleRef, kind: str, name: str, acl: Acl) -> bool:
         """Whether the role has CREATE on a schema or database once the plan's grants and revokes have run."""

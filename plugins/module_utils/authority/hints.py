@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterable, List, Optional
 
 try:
@@ -23,7 +24,10 @@ from .powers import DATABASE_OWNER, Powers
 
 SUPERUSER = "Run as a superuser."
 
+_WITH_ADMIN = " WITH ADMIN TRUE"
 _NOTHING_ELSE = ", INHERIT FALSE, SET FALSE"
+_NAME = '"(?:[^"]|"")+"'
+_WITH_MORE = f"(GRANT {_NAME} TO {_NAME}) WITH (?:INHERIT|SET) TRUE"
 
 
 def problem(ref: Optional[RoleRef], on: Optional[str], message: str, hint: str, source: str = "") -> Problem:
@@ -64,21 +68,18 @@ def admin_option(executor: RoleRef, group: RoleRef, version: int, powers: Powers
     if version < 16:
         return compose("GRANT {} TO {} WITH ADMIN OPTION", group, executor)
     words = "" if powers.is_member(executor.oid, group.oid) else _NOTHING_ELSE
-    return compose("GRANT {} TO {} WITH ADMIN TRUE", group, executor) + words
+    return compose("GRANT {} TO {}" + _WITH_ADMIN, group, executor) + words
 
 
 def agreed(problems: Iterable[Problem]) -> List[Problem]:
     """The problems, each once, with hints that can all be followed: none takes back what another one gives."""
     found = list(dict.fromkeys(problems))
-    hints = [problem.hint or "" for problem in found]
+    given = {grant for problem in found for grant in re.findall(_WITH_MORE, problem.hint or "")}
     result: List[Problem] = []
     for problem in found:
-        hint = problem.hint or ""
-        if hint.endswith(_NOTHING_ELSE):
-            admin = hint[: -len(_NOTHING_ELSE)]
-            grant = admin[: -len("ADMIN TRUE")]
-            if any(f"{grant}{option} TRUE" in other for other in hints for option in ("INHERIT", "SET")):
-                problem = replace(problem, hint=admin)
+        admin, only, rest = (problem.hint or "").rpartition(_NOTHING_ELSE)
+        if only and not rest and admin[: -len(_WITH_ADMIN)] in given:
+            problem = replace(problem, hint=admin)
         result.append(problem)
     return result
 

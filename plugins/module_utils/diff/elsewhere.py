@@ -16,7 +16,7 @@ from typing import AbstractSet, Dict, List, Mapping, Sequence, Set, Tuple, Union
 
 from ..authority.drops import drop_authority
 from ..authority.powers import Powers
-from ..belongings import NO_OBJECTS, OWNER, Belongings, Destroyed, destroyed_of
+from ..belongings import NO_OBJECTS, OWNER, Belongings, Destroyed, destroyed_of, ties_by_role
 from ..changes import AddMember, Change, DropOwned, DropRole, Grant, ReassignOwned, RemoveMember, Revoke
 from ..drops import drop_problems
 from ..policy import Policy
@@ -96,17 +96,17 @@ def emptying_changes(database: str, found: Belongings, changes: Sequence[Change]
     """How the roles that a plan drops are emptied in another database: as it does it in the connected one."""
     reassigned: List[Change] = []
     dropped: List[Change] = []
+    ties = ties_by_role(found.ties)
+    inherited = {change.role for change in changes if isinstance(change, ReassignOwned)}
     for change in changes:
         if not isinstance(change, (ReassignOwned, DropOwned)) or change.database is not None:
             continue
-        mine = [ties for ties in found.ties if ties.role == change.role.oid]
-        owned = [ties for ties in mine if ties.how == OWNER and ties.catalog not in NO_OBJECTS]
+        mine = ties[change.role.oid]
         if isinstance(change, ReassignOwned):
-            if owned:
+            if any(tie.how == OWNER and tie.catalog not in NO_OBJECTS for tie in mine):
                 reassigned.append(replace(change, database=database))
             continue
-        inherited = any(isinstance(c, ReassignOwned) and c.role == change.role for c in changes)
-        lost = Destroyed.of(destroyed_of(mine, inherited))
+        lost = Destroyed.of(destroyed_of(mine, change.role in inherited))
         policies = found.policies.get(change.role.oid, ())
         if mine:
             dropped.append(DropOwned(change.role, change.source, policies, *lost, database=database))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import AbstractSet, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
-from ..belongings import Destroyed, destroyed_of
+from ..belongings import Destroyed, destroyed_of, ties_by_role
 from ..changes import Change, DropOwned, DropRole, Emptied, ReassignOwned, RetirementChange
 from ..filters import is_ignored
 from ..policy import Policy
@@ -82,6 +82,7 @@ def retirement_changes(policy: Policy, state: State) -> List[RetirementChange]:
     ``state`` has the roles that the plan creates, one of which may be the heir.
     """
     changes: List[RetirementChange] = []
+    here = ties_by_role(tie for tie in state.belongings.ties if tie.database == state.server.database)
     for oid, source in candidates(policy, state).items():
         ref = state.ref(oid)
         retirement = policy.retirements.get(ref.name)
@@ -92,9 +93,7 @@ def retirement_changes(policy: Policy, state: State) -> List[RetirementChange]:
         if heir is not None:
             changes.append(ReassignOwned(ref, state.ref(heir), source))
         if retirement.drop_owned:
-            here = state.server.database
-            ties = [tie for tie in state.belongings.ties if tie.role == oid and tie.database == here]
-            lost = Destroyed.of(destroyed_of(ties, heir is not None))
+            lost = Destroyed.of(destroyed_of(here[oid], heir is not None))
             changes.append(DropOwned(ref, source, state.belongings.policies.get(oid, ()), *lost))
         changes.append(DropRole(ref, source, terminate=retirement.terminate_sessions))
     return changes

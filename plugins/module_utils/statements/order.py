@@ -12,7 +12,7 @@ Composed with ``psycopg.sql`` only, without a connection, so the same changes al
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Dict, Iterable, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from ..changes import (
     AddMember,
@@ -41,7 +41,7 @@ from ..store import creation
 from .defaults import alter_defaults
 from .memberships import add_members, ahead_of_removals, early_removals, late_removals, remove_member
 from .names import in_database, role, text
-from .privileges import Composed, Inventory, Privileges, sections
+from .privileges import Inventory, Privileges, sections
 from .roles import (
     alter_roles,
     comment_role,
@@ -120,8 +120,8 @@ def _in_one_database(
     )
     revokes = composer.batched([change for change in of[Revoke] if not change.covered], inside_first=True)
     late_grants = composer.batched([change for change in of[Grant] if change.late])
-    # What is granted late is named as well, so USAGE on schemas goes after it.
-    last = [*_inside(revokes), *_inside(late_grants), *_inside(revokes, False), *_inside(late_grants, False)]
+    # What is granted late has to be named as well, so schemas lose their USAGE after it.
+    last = sorted([*revokes, *late_grants], key=lambda item: item.batch.keyword in _OUTSIDE)
     return [
         *(Statement.of(create_role(change), (change,)) for change in of[CreateRole]),
         *alter_roles(of[AlterRole]),
@@ -149,11 +149,6 @@ def _in_one_database(
         *(Statement.of(drop_owned(change), (change,)) for change in of[DropOwned]),
         *drop_roles(of[DropRole]),
     ]
-
-
-def _inside(composed: Iterable[Composed], inside: bool = True) -> List[Composed]:
-    """Those of objects in schemas, or the others."""
-    return [item for item in composed if (item.batch.keyword not in _OUTSIDE) is inside]
 
 
 def statement_of(change: Change, *, brief: bool = False) -> str:

@@ -833,8 +833,11 @@ def test_a_login_is_not_locked_out_by_way_of_another_database(db: Database, othe
     db.fails(manifest, "self_protection", login_user="adm", session_role="boss")
 
 
+@pytest.mark.parametrize("superuser", [True, False], ids=["superuser", "admin"])
 @pytest.mark.parametrize("place", ["connected", "other"])
-def test_partitions_of_somebody_else_are_never_destroyed(db: Database, others: Others, place: str) -> None:
+def test_partitions_of_somebody_else_are_never_destroyed(
+    db: Database, others: Others, place: str, superuser: bool
+) -> None:
     """The server drops them with the partitioned table, whoever owns them, and asks nobody."""
     session = others("_b") if place == "other" else db.connection
     session.execute(
@@ -846,11 +849,14 @@ def test_partitions_of_somebody_else_are_never_destroyed(db: Database, others: O
            ALTER TABLE s.theirs OWNER TO friend; ALTER TABLE s.theirs_too OWNER TO friend"""
     )
     manifest = {"retirements": [{"role": "old", "drop_owned": True, "all_databases": place == "other"}]}
-    result = db.fails(manifest, "drop_blocked")
+    executor = {} if superuser else db.admin()
+    if not superuser:
+        db.sql("GRANT old TO adm WITH ADMIN OPTION")
+    result = db.fails(manifest, "drop_blocked", **executor)
     (problem,) = result.problems
     assert "table s.theirs of friend is a partition of" in problem["message"]
     assert "table s.theirs_too of friend is a partition of" in problem["message"]
     assert "s.mine" not in problem["message"]
     session.execute("ALTER TABLE s.log DETACH PARTITION s.theirs")
-    db.converge(manifest)
+    db.converge(manifest, **executor)
     assert session.execute("SELECT a FROM s.theirs").fetchall() == [(2,)]

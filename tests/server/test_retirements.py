@@ -79,15 +79,20 @@ def test_odd_names(db: Database, name: str) -> None:
     assert any("deletes row-level security policies" in warning for warning in result.warnings)
 
 
+@pytest.mark.parametrize("superuser", [True, False], ids=["superuser", "admin"])
 @pytest.mark.parametrize("heir", [True, False])
-def test_user_mappings_go_with_or_without_an_heir(db: Database, heir: bool) -> None:
+def test_user_mappings_go_with_or_without_an_heir(db: Database, heir: bool, superuser: bool) -> None:
     """REASSIGN OWNED passes over them, and nobody has the passwords in them afterwards."""
     db.sql("CREATE ROLE old; CREATE ROLE heir; CREATE FOREIGN DATA WRAPPER w")
     db.sql("CREATE SERVER srv FOREIGN DATA WRAPPER w; CREATE TABLE public.t (a int); ALTER TABLE public.t OWNER TO old")
     how = {"drop_owned": True, **({"reassign_owned_to": "heir"} if heir else {})}
-    empty = db.reconcile(retiring(**how), check=True)
+    manifest = {"roles": [{"name": "heir", "external": True}], "retirements": [{"role": "old", **how}]}
+    executor = {} if superuser else db.admin()
+    if not superuser:
+        db.sql("GRANT old, heir TO adm WITH ADMIN OPTION; GRANT CREATE ON SCHEMA public TO heir")
+    empty = db.reconcile(manifest, check=True, **executor)
     db.sql("CREATE USER MAPPING FOR old SERVER srv OPTIONS (password 'hidden')")
-    result = db.converge(retiring(**how), diff=True)
+    result = db.converge(manifest, diff=True, **executor)
     lost = "user mapping for old on server srv"
     (statement,) = [text for text in result.sql if text.startswith("DROP OWNED")]
     (warning,) = [text for text in result.warnings if "destroys what nobody inherits" in text]
